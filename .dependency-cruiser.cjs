@@ -5,9 +5,10 @@ module.exports = {
   forbidden: [
     {
       name: 'no-cycles',
+      comment: 'Imports of types count: what describes each other cannot be read or changed apart.',
       severity: 'error',
       from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+      to: { circular: true },
     },
     {
       name: 'domain-is-pure',
@@ -82,16 +83,19 @@ module.exports = {
     },
     {
       name: 'attack-tool-is-independent',
-      comment: 'It attacks issuers and verifiers of anybody, so it knows specifications and nothing of ours.',
+      comment:
+        'It attacks issuers and verifiers of any product, so it shares encodings with the simulated wallet and nothing with the service.',
       severity: 'error',
-      from: { path: '^tools/attack/' },
-      to: { path: '^(domain|application|adapters|bootstrap|config|test)/|^tools/(?!attack/)' },
+      from: { path: '^packages/attack/src/' },
+      to: {
+        path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/(client|console)/|^packages/wallet/src/(?!core/formats/)',
+      },
     },
     {
       name: 'attack-tool-packages',
       comment: 'It is shipped, so its packages are those of production, and few.',
       severity: 'error',
-      from: { path: '^tools/attack/' },
+      from: { path: '^packages/attack/src/' },
       to: {
         dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown'],
         pathNot: 'node_modules/(jose|@peculiar/x509|reflect-metadata)/',
@@ -99,53 +103,57 @@ module.exports = {
     },
     {
       name: 'client-stands-alone',
-      comment:
-        'Backends and browsers have it without the service, so it knows the interface and nothing behind it.',
+      comment: 'Backends and browsers have it without the service, so it knows the interface and nothing behind it.',
       severity: 'error',
-      from: { path: '^client/' },
-      to: { pathNot: '^client/' },
+      from: { path: '^packages/client/src/' },
+      to: { pathNot: '^packages/client/src/' },
     },
     {
       name: 'simulated-wallet-is-independent',
       comment: 'What it accepts is evidence only while it shares nothing with the service.',
       severity: 'error',
-      from: { path: '^tools/wallet/' },
-      to: { path: '^(domain|application|adapters|bootstrap|config|test)/|^tools/(?!wallet/)' },
+      from: { path: '^packages/wallet/src/' },
+      to: {
+        path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/(attack|client|console)/',
+      },
     },
     {
       name: 'simulated-wallet-runs-in-browsers',
       severity: 'error',
-      from: { path: '^tools/wallet/core/' },
+      from: { path: '^packages/wallet/src/core/' },
       to: { dependencyTypes: ['core'] },
     },
     {
-      name: 'console-is-a-program-of-browsers',
-      comment:
-        'It knows the public interface, as any other program does: the client and the simulated wallet, nothing of the service.',
+      name: 'shared-formats-are-small',
+      comment: 'The console and the attack tool have them as well, without the packages of the wallet.',
       severity: 'error',
-      from: { path: '^adapters/http/console/app/' },
+      from: { path: '^packages/wallet/src/core/formats/' },
+      to: { pathNot: '^packages/wallet/src/core/formats/|node_modules/cborg/' },
+    },
+    {
+      name: 'console-is-a-program-of-browsers',
+      comment: 'It knows the public interface, as any other program does: the client and the simulated wallet, nothing of the service.',
+      severity: 'error',
+      from: { path: '^packages/console/src/' },
       to: {
-        path: '^(domain|application|bootstrap|config|test)/|^adapters/(?!http/console/app/)|^tools/(?!wallet/core/)',
+        path: '^(domain|application|adapters|bootstrap|config|test|tools)/|^packages/attack/|^packages/wallet/src/(?!core/)',
       },
     },
     {
       name: 'console-packages',
       comment: 'Bundled, so they are packages of developers; few, since people wait for them.',
       severity: 'error',
-      from: { path: '^adapters/http/console/app/' },
+      from: { path: '^packages/console/src/' },
       to: {
         dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-no-pkg', 'npm-unknown', 'core'],
         pathNot: 'node_modules/(preact|@preact|@picocss|uqr)/',
       },
     },
     {
-      name: 'product-never-tests',
+      name: 'service-needs-no-tests-and-packages',
       severity: 'error',
-      from: {
-        path: '^(domain|application|adapters|bootstrap|config)/',
-        pathNot: '^adapters/http/console/app/',
-      },
-      to: { path: '^(test|tools)/|node_modules/(@openid4vc|@owf|dcql|oidc-provider)/' },
+      from: { path: '^(domain|application|adapters|bootstrap|config)/' },
+      to: { path: '^(packages|test|tools)/|node_modules/(@openid4vc|@owf|dcql|oidc-provider)/' },
     },
   ],
   options: {

@@ -1,30 +1,12 @@
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { longestFirst } from './test/support/longest-first.mjs';
 
-/** The files that take longest start first, so that none of them runs alone at the end. */
-const LONGEST = [
-  'test/http/config-import.test.ts',
-  'test/http/no-500.test.ts',
-  'test/http/verification-negative.test.ts',
-  'test/contract/store.test.ts',
-  'test/http/refused-issuances.test.ts',
-  'test/http/audit-verify.test.ts',
-  'test/http/config-export.test.ts',
-  'test/vectors/mutations.test.ts',
-  'test/http/independent-wallets.test.ts',
-  'test/http/audit-log.test.ts',
-  'test/http/tenant-removal.test.ts',
-  'test/http/keys-rotation.test.ts',
-  'test/http/registrar-requests.test.ts',
-  'test/http/trust-lists.test.ts',
-];
-
-const files = globSync(['test/{unit,vectors,contract,http}/**/*.test.ts', 'test/architecture.test.ts']);
-const place = (file) => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);
+const FILES = ['test/{unit,vectors,contract,http}/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/architecture.test.ts'];
 
 /** The fast tier: `npm test`. Nothing in it depends on the time of a clock. */
 export default {
-  spec: files.toSorted((one, other) => place(one) - place(other) || one.localeCompare(other)),
+  spec: longestFirst(globSync(FILES)),
   require: ['test/support/setup.ts', 'test/support/whole-run.ts'],
   parallel: true,
   jobs: availableParallelism(),

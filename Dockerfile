@@ -6,21 +6,23 @@ FROM ${NODE_IMAGE} AS build
 ARG VIDIMUS_COMMIT
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages/attack/package.json packages/attack/
+COPY packages/client/package.json packages/client/
+COPY packages/console/package.json packages/console/
+COPY packages/wallet/package.json packages/wallet/
 RUN npm ci
 COPY . .
 # The image brings its own Node, and nothing for developers.
-RUN npm run build && npm prune --omit=dev && rm -rf node_modules/node-linux-* node_modules/.bin node_modules/.cache
+RUN npm run build && npm prune --omit=dev && rm -rf node_modules/node-linux-* node_modules/@vidimus node_modules/.bin node_modules/.cache
 
 FROM ${NODE_IMAGE}
 # Others reach a container only where its ports are published.
 ENV NODE_ENV=production DATA_FOLDER=/data HOST=0.0.0.0
-# Memory for a password hash goes back to the system when the hash is done, whichever thread made it.
-ENV MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
-COPY bootstrap/commands/vidimus.mjs ./bootstrap/commands/
+COPY bootstrap/commands/vidimus.mjs bootstrap/commands/start-service.mjs ./bootstrap/commands/
 # Group 0 may write as well: OpenShift runs the image as an arbitrary user of that group.
 RUN mkdir /data && chown 1000:0 /data && chmod 770 /data
 # By number: Kubernetes sees that it is not root.
@@ -32,5 +34,4 @@ EXPOSE 3000
 # it is to get requests, a proxy asks at /health/ready.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# A young generation that requests fit into: a larger one saves nothing more, and takes memory.
-CMD ["node", "--max-semi-space-size=8", "dist/bootstrap/main.js"]
+CMD ["node", "bootstrap/commands/vidimus.mjs", "start"]

@@ -3,7 +3,7 @@ import type { Role } from '../domain/clients/role.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import type { VerifiedAccess } from './ports/access-tokens.ts';
 import type { Precondition } from './ports/repositories.ts';
-import type { TenantConfiguration } from './tenant-configuration.ts';
+import type { TenantConfiguration } from './tenant-cache/tenant-configuration.ts';
 
 /** Who calls the administrative interface. Roles and restrictions are those of this moment, not the token's. */
 export type Caller = TenantCaller | ServiceCaller;

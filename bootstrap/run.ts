@@ -1,19 +1,18 @@
 import { ConsoleTickets } from '../application/console/console-tickets.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
-import { settleAfterStart } from './after-start.ts';
-import { type FirstStart, prepareFirstStart } from './first-start.ts';
-import type { RunningService } from './service.ts';
-import { startFailure } from './start-failure.ts';
-import { GRACE_MS, NOTICE_MS, stopOnSignals } from './stopping.ts';
+import { settleAfterStart } from './start/after-start.ts';
+import { type FirstStart, prepareFirstStart } from './start/first-start.ts';
+import type { RunningService } from './start/service.ts';
+import { startFailure } from './start/start-failure.ts';
+import { GRACE_MS, NOTICE_MS, stopOnSignals, stopWithParent } from './start/stopping.ts';
 
 /** Reads the configuration, starts the service, in this process or in workers, and stops it on SIGTERM or SIGINT. */
 export async function run(): Promise<void> {
   if (process.argv.length > 2) {
-    console.error(
-      'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',
-    );
+    console.error('Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.');
     process.exit(2);
   }
+  stopWithParent(process.env);
   let firstStart: FirstStart | undefined;
   try {
     firstStart = prepareFirstStart(process.env);
@@ -29,7 +28,7 @@ export async function run(): Promise<void> {
 }
 
 async function runAlone(settings: Settings, { environment }: FirstStart): Promise<void> {
-  const { startService } = await import('./service.ts');
+  const { startService } = await import('./start/service.ts');
   const service = await startService(settings, environment);
   tellOfConsole(service, settings);
   settleAfterStart();
@@ -62,8 +61,7 @@ function tellOfConsole({ container }: RunningService, settings: Settings): void 
   if (settings.NODE_ENV === 'production') return;
   // Where others reach it, whoever reads what a start writes would be the operator.
   const isHere = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(`${settings.PUBLIC_URL}/`);
-  const ticket =
-    settings.OIDC === undefined && isHere ? `#ticket=${container.get(ConsoleTickets).issue()}` : '';
+  const ticket = settings.OIDC === undefined && isHere ? `#ticket=${container.get(ConsoleTickets).issue()}` : '';
   const note = ticket === '' ? '' : '  (logs in, once, within half an hour)';
   process.stderr.write(`Console: ${settings.PUBLIC_URL}/console${ticket}${note}\n`);
 }

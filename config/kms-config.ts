@@ -4,23 +4,18 @@ import { z } from 'zod';
 import { closestName } from '../domain/shared/closest-name.ts';
 import type { TenantId } from '../domain/shared/ids.ts';
 import { type Json, parseJson } from '../domain/shared/json.ts';
-import { jsonFault } from '../domain/shared/json-fault.ts';
+import { describeJsonProblem } from '../domain/shared/json-fault.ts';
+import { valueOrUndefined } from '../domain/shared/value-or-undefined.ts';
 import { TenantIdSchema } from '../domain/tenants/tenant.ts';
-import { type Environment, fillPlaceholders, withoutValues } from './import/placeholders.ts';
+import { type Environment, fillPlaceholders, withoutValues } from './configuration-files/placeholders.ts';
 
 const MAX_BYTES = 256 * 1024;
 
-const ProviderName = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
+const ProviderName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and hyphens, at most 63');
 const Text = z.string().min(1).max(4096);
 
 const Tenants = {
-  onlyFor: z
-    .array(TenantIdSchema)
-    .min(1)
-    .optional()
-    .describe('Tenants that may have keys made here; all unless stated'),
+  onlyFor: z.array(TenantIdSchema).min(1).optional().describe('Tenants that may have keys made here; all unless stated'),
 };
 
 const limits = {
@@ -90,9 +85,7 @@ export const VaultAuthSchema = VaultAuth;
 
 export const KmsConfigSchema = z.strictObject({
   default: ProviderName.default('local').describe('Where keys are made unless something else is said'),
-  providers: z
-    .record(ProviderName, KmsProviderSchema)
-    .describe('By the name that keys bear for ever; a provider is never renamed'),
+  providers: z.record(ProviderName, KmsProviderSchema).describe('By the name that keys bear for ever; a provider is never renamed'),
   tenants: z
     .record(TenantIdSchema, ProviderName)
     .default({})
@@ -100,7 +93,6 @@ export const KmsConfigSchema = z.strictObject({
 });
 
 export type VaultSettings = z.output<typeof VaultProvider>;
-export type Pkcs11Settings = z.output<typeof Pkcs11Provider>;
 export type KmsConfig = z.output<typeof KmsConfigSchema>;
 
 /** Without a configuration: all keys in the database. */
@@ -124,11 +116,7 @@ export type ReadKmsConfig = {
  * Reads what says where keys live: the text of `KMS_CONFIG` or the file that it names, else `kms.json` beside the data.
  * No fault quotes a value that came from the environment.
  */
-export function readKmsConfig(
-  setting: string | undefined,
-  dataFolder: string,
-  environment: Environment,
-): ReadKmsConfig {
+export function readKmsConfig(setting: string | undefined, dataFolder: string, environment: Environment): ReadKmsConfig {
   const beside = join(dataFolder, 'kms.json');
   const file = setting === undefined ? (existsSync(beside) ? beside : undefined) : pathIn(setting);
   if (setting === undefined && file === undefined) return { config: LOCAL_KEYS, faults: [], secrets: [] };
@@ -142,23 +130,17 @@ export function readKmsConfig(
   const text = file === undefined ? setting : readText(file);
   if (text === undefined) return refused(`there is no readable file ${file} of at most ${MAX_BYTES} bytes`);
   const json = parseJson(text);
-  if (json === undefined) return refused(faultOf(text));
+  if (json === undefined) return refused(describeSyntaxError(text));
   return { ...parseFilled(json, environment, refused), ...(file !== undefined && { file }) };
 }
 
-function parseFilled(
-  json: Json,
-  environment: Environment,
-  refused: (...faults: string[]) => ReadKmsConfig,
-): ReadKmsConfig {
+function parseFilled(json: Json, environment: Environment, refused: (...faults: string[]) => ReadKmsConfig): ReadKmsConfig {
   const { value, faults, used } = fillPlaceholders(json, environment, undefined);
   if (faults.length > 0) return refused(...faults.map(({ path, message }) => `${path}: ${message}`));
   const parsed = KmsConfigSchema.safeParse(value);
   if (!parsed.success) {
     return refused(
-      ...parsed.error.issues.map(({ path, message }) =>
-        withoutValues(`${path.length === 0 ? '' : `${path.join('.')}: `}${message}`, used),
-      ),
+      ...parsed.error.issues.map(({ path, message }) => withoutValues(`${path.length === 0 ? '' : `${path.join('.')}: `}${message}`, used)),
     );
   }
   const unknown = unknownNames(parsed.data);
@@ -167,10 +149,10 @@ function parseFilled(
 }
 
 /** Where the text stops to be JSON that is taken. The text itself is not quoted: secrets may stand in it. */
-function faultOf(text: string): string {
+function describeSyntaxError(text: string): string {
   try {
     JSON.parse(text);
-    return jsonFault(text);
+    return describeJsonProblem(text);
   } catch (error) {
     const [, at] = /position (\d+)/.exec((error as Error).message) ?? [];
     if (at === undefined) return 'is not valid JSON: it ends too early';
@@ -184,19 +166,12 @@ function pathIn(setting: string): string | undefined {
 }
 
 function readText(file: string): string | undefined {
-  try {
-    return statSync(file).size > MAX_BYTES ? undefined : readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return valueOrUndefined(() => (statSync(file).size > MAX_BYTES ? undefined : readFileSync(file, 'utf8')));
 }
 
 function unknownNames({ default: standard, providers, tenants }: KmsConfig): string[] {
   const names = Object.keys(providers);
-  const uses = [
-    ['default', standard],
-    ...Object.entries(tenants).map(([id, name]) => [`tenants.${id}`, name]),
-  ];
+  const uses = [['default', standard], ...Object.entries(tenants).map(([id, name]) => [`tenants.${id}`, name])];
   const refused = Object.entries(tenants).flatMap(([id, name]) => {
     const { onlyFor } = providers[name] ?? {};
     if (onlyFor === undefined || onlyFor.includes(id as TenantId)) return [];

@@ -93,10 +93,7 @@ type Given = {
 };
 
 /** All settings, in the order of the manual. @param shape the schema that parses them, with their descriptions. */
-export function listSettings(
-  shape: Readonly<Record<string, z.ZodType>>,
-  { set, defaults, fromFiles }: Given,
-): readonly ListedSetting[] {
+export function listSettings(shape: Readonly<Record<string, z.ZodType>>, { set, defaults, fromFiles }: Given): readonly ListedSetting[] {
   return Object.entries(shape).map(([name, { description = '' }]) => {
     const given = set[name];
     const value = given ?? defaults[name];

@@ -25,8 +25,7 @@ export const ratio = z
 export const listenAddress = z.string().transform((text, context) => {
   const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
   const isHost = isIP(host.replace(/^\[|\]$/g, '')) !== 0 || /^[A-Za-z0-9.-]{1,253}$/.test(host);
-  if (isHost && Number(port) >= 1 && Number(port) <= 65_535)
-    return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+  if (isHost && Number(port) >= 1 && Number(port) <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
   context.addIssue('a port, or address and port, such as 0.0.0.0:9464');
   return z.NEVER;
 });
@@ -63,9 +62,7 @@ export const proxies = z.string().transform((text, context): false | number | st
   if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_PROXIES) return Number(text);
   const networks = text.split(',').map((entry) => entry.trim());
   if (networks.every(isNetwork)) return networks.join(',');
-  context.addIssue(
-    `a number of proxies up to ${MAX_PROXIES}, or networks such as 10.0.0.0/8; "true" would believe what callers say`,
-  );
+  context.addIssue(`a number of proxies up to ${MAX_PROXIES}, or networks such as 10.0.0.0/8; "true" would believe what callers say`);
   return z.NEVER;
 });
 
@@ -92,7 +89,7 @@ export const publicUrl = z
 
 /** Never quotes the address: what stands in the wrong place of it may be part of the password. */
 export const databaseUrl = z.string().transform((text, context) => {
-  const fault = databaseFault(text);
+  const fault = findDatabaseProblem(text);
   if (fault === undefined) return text;
   context.addIssue(fault);
   return z.NEVER;
@@ -107,7 +104,7 @@ function isPercentEncoded(text: string): boolean {
   }
 }
 
-function databaseFault(text: string): string | undefined {
+function findDatabaseProblem(text: string): string | undefined {
   if (/^sqlite:.+/.test(text)) return undefined;
   const form = 'sqlite:<file> or postgres://user:password@host:port/database';
   if (!/^postgres(ql)?:\/\//.test(text)) return form;
@@ -118,8 +115,7 @@ function databaseFault(text: string): string | undefined {
   if (![url.username, url.password, url.hostname, url.pathname].every(isPercentEncoded))
     return 'contains a "%" that does not begin a percent-encoded character; write %25 for a percent sign';
   for (const [name, value] of url.searchParams) {
-    if (url.searchParams.getAll(name).length > 1)
-      return `${name === 'sslmode' ? name : 'a parameter'} is there twice`;
+    if (url.searchParams.getAll(name).length > 1) return `${name === 'sslmode' ? name : 'a parameter'} is there twice`;
     if (name === 'sslrootcert') continue;
     if (name !== 'sslmode') return 'of parameters, sslmode and sslrootcert are taken';
     if (!/^(disable|verify-ca|verify-full)$/.test(value)) {
@@ -127,9 +123,7 @@ function databaseFault(text: string): string | undefined {
     }
   }
   const isVerified = url.searchParams.get('sslmode')?.startsWith('verify') === true;
-  return url.searchParams.has('sslrootcert') && !isVerified
-    ? 'sslrootcert means nothing without sslmode=verify-full'
-    : undefined;
+  return url.searchParams.has('sslrootcert') && !isVerified ? 'sslrootcert means nothing without sslmode=verify-full' : undefined;
 }
 
 /** A secret that a key provider has, in place of the secret itself. */
@@ -138,11 +132,8 @@ export type WrappedSecret = { readonly provider: string; readonly key: string; r
 /** @returns undefined for a secret that stands in the setting itself. */
 export function wrappedSecret(text: string): WrappedSecret | undefined {
   const [, provider, key, version = '1'] =
-    /^vault:([a-z0-9][a-z0-9-]{0,62}):([A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::([1-9]\d{0,5}))?$/.exec(text) ??
-    [];
-  return provider === undefined || key === undefined
-    ? undefined
-    : { provider, key, version: Number(version) };
+    /^vault:([a-z0-9][a-z0-9-]{0,62}):([A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::([1-9]\d{0,5}))?$/.exec(text) ?? [];
+  return provider === undefined || key === undefined ? undefined : { provider, key, version: Number(version) };
 }
 
 export const masterSecret = list
@@ -156,17 +147,12 @@ export const masterSecret = list
     'each secret has at least 32 characters',
   )
   .refine(
-    (secrets) =>
-      secrets.every(
-        (secret) => secret.startsWith('vault:') || secret.length < 32 || new Set(secret).size >= 8,
-      ),
+    (secrets) => secrets.every((secret) => secret.startsWith('vault:') || secret.length < 32 || new Set(secret).size >= 8),
     'too few different characters; make a random secret, for example with: openssl rand -base64 48',
   );
 
 /** As it is: readers of tokens compare it letter by letter, and some end in a slash. */
-export const issuerUrl = z
-  .url({ protocol: /^https?$/ })
-  .refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
+export const issuerUrl = z.url({ protocol: /^https?$/ }).refine((text) => !/[?#@]/.test(text), 'without query, fragment or credentials');
 
 export const claimName = z.string().regex(/^[A-Za-z0-9_:/.-]{1,200}$/, 'the name of a claim');
 
@@ -181,9 +167,7 @@ const MAX_ANCHORS = 100;
 export const anchors = list.transform((entries, context) => {
   const read = entries.map((entry) => /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S{1,200})$/.exec(entry));
   if (read.length > MAX_ANCHORS || read.some((match) => match === null)) {
-    context.addIssue(
-      `up to ${MAX_ANCHORS} of <chain>=<sequence>:<hash>, as npm run audit:verify prints them`,
-    );
+    context.addIssue(`up to ${MAX_ANCHORS} of <chain>=<sequence>:<hash>, as npm run audit:verify prints them`);
     return z.NEVER;
   }
   return read.map((match) => {

@@ -1,19 +1,120 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
-import { MONITORING } from './monitoring-settings.ts';
-import { outboundAllow } from './outbound-allow.ts';
-import { PROVIDER } from './provider-settings.ts';
+import { FOREIGN_ALGORITHMS } from '../domain/oauth/foreign-token.ts';
 import {
   amqpUrl,
   anchors,
+  claimName,
   databaseUrl,
   duration,
+  isNetwork,
+  issuerUrl,
+  list,
+  listenAddress,
   masterSecret,
   oneOf,
   proxies,
   publicUrl,
+  ratio,
   wholeNumber,
   workers,
 } from './setting-values.ts';
+
+const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const PLACE = /^(?<host>\[[0-9a-f:.]+\]|[^[\]:\s/]+)(?::(?<port>\d{1,5}))?$/;
+const LABEL = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?$/;
+
+/** Hosts and networks, each for all tenants or for one: `backend.example`, `acme=10.0.0.0/8`. */
+const outboundAllow = list.transform((entries, context): readonly string[] => {
+  for (const entry of entries) {
+    const fault = findEntryProblem(entry);
+    if (fault !== undefined) context.addIssue(`"${entry}" ${fault}`);
+  }
+  return entries;
+});
+
+function findEntryProblem(entry: string): string | undefined {
+  const split = entry.indexOf('=');
+  if (split >= 0 && !TENANT.test(entry.slice(0, split).trim())) {
+    return 'names no tenant before the =; an entry for one tenant is written <tenant>=<host>';
+  }
+  const place = entry
+    .slice(split + 1)
+    .trim()
+    .toLowerCase();
+  if (place.includes('/') ? isNetwork(place) : isIP(place) !== 0 || isPlace(place)) return undefined;
+  return (
+    'is neither a host (backend.example, *.example) nor a network (10.0.0.0/8) nor an address, each host or address ' +
+    'also with a port (127.0.0.1:8080), and each also for one tenant (acme=backend.example)'
+  );
+}
+
+function isPlace(place: string): boolean {
+  const { host = '', port = '1' } = PLACE.exec(place)?.groups ?? {};
+  if (Number(port) < 1 || Number(port) > 65_535) return false;
+  if (host.startsWith('[')) return isIP(host.slice(1, -1)) === 6;
+  if (isIP(host) === 4) return true;
+  const labels = host.replace(/^\*\./, '').split('.');
+  // A last label of digits only would be read as a number by the parser of addresses and never match.
+  return labels.every((label) => LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '');
+}
+
+/** An OpenID provider of the operator, which says who calls in the place of this service. */
+const PROVIDER = {
+  OIDC: issuerUrl
+    .optional()
+    .describe(
+      'Issuer of an external OpenID provider, letter by letter as its tokens name it. Administrative access tokens then come from there, with `platform-service` in `aud`, and `/oauth2/token` gives none',
+    ),
+  OIDC_INTERNAL_ISSUER_URL: issuerUrl.optional().describe('Where this service reaches the provider, when that is not `OIDC`'),
+  OIDC_CLIENT_ID: z.string().min(1).max(500).optional().describe('Client of this service at the provider; `GET /health` logs in with it'),
+  OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('Its secret'),
+  OIDC_CONSOLE_CLIENT_ID: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe(
+      'Public client at the provider with which people log in to the console (code with PKCE); its redirect address is `PUBLIC_URL/console`',
+    ),
+  OIDC_SUB: claimName
+    .default('tenant_id')
+    .describe('Claim with the tenant id; an account that manages tenants has its own client id there, and the role `tenants:manage`'),
+  OIDC_ACTOR_CLAIM: claimName
+    .default('sub')
+    .describe(
+      'Claim that names the person who calls, such as `sub` or `preferred_username`. The audit log, the log of requests and limits tell persons of one client apart by it',
+    ),
+  OIDC_ROLES: z
+    .string()
+    .regex(/^[^.\s]+(\.[^.\s]+){0,9}$/, 'names joined by dots')
+    .optional()
+    .describe('Where roles stand in tokens, such as `resource_access.vidimus.roles`. Default: `roles`, else `realm_access.roles`'),
+  OIDC_ALGORITHM: z.enum(FOREIGN_ALGORITHMS).default('RS256').describe('Signature algorithm of the tokens'),
+};
+
+/** Where operators look at numbers and traces. */
+const MONITORING = {
+  METRICS_ADDRESS: listenAddress
+    .optional()
+    .describe(
+      'Where `GET /metrics` is answered for Prometheus, apart from the service and without a token: a port, for this machine alone, or `0.0.0.0:9464`; see docs/monitoring.md',
+    ),
+  METRICS_TOKEN: z
+    .string()
+    .min(16, 'at least 16 characters')
+    .max(256)
+    .optional()
+    .describe('Bearer token with which the service itself answers `GET /metrics`; without one it does not. At least 16 characters'),
+  METRICS_TENANTS: wholeNumber(0, 1_000)
+    .default(0)
+    .describe('Tenants that metrics tell apart by name, at most; all others are `others` together. 0: no tenant is named'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Collector that traces are sent to (OTLP over HTTP); without it there are none. See docs/monitoring.md'),
+  OTEL_TRACES_SAMPLER_ARG: ratio.default(1).describe('Part of the traces that is kept, from 0 to 1'),
+};
 
 /**
  * Everything that can be configured, read from the environment once at the start. The descriptions are the manual;
@@ -22,22 +123,16 @@ import {
 export const SettingsSchema = z.object({
   NODE_ENV: oneOf(['production', 'development', 'test'])
     .optional()
-    .describe(
-      '`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https',
-    ),
+    .describe('`production`, `development` or `test`. In production nothing is generated at the start, and PUBLIC_URL must be https'),
   HOST: z
     .string()
     .min(1)
     .default('127.0.0.1')
-    .describe(
-      'Address to listen on: by itself this machine alone, `0.0.0.0` for all networks, as in the image',
-    ),
+    .describe('Address to listen on: by itself this machine alone, `0.0.0.0` for all networks, as in the image'),
   PORT: wholeNumber(1, 65_535).default(3000).describe('Port to listen on'),
   WORKERS: workers
     .default(1)
-    .describe(
-      'Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md',
-    ),
+    .describe('Processes that share the port and the work; `auto` for one per core. More than one needs PostgreSQL; see docs/workers.md'),
   DRAIN_SECONDS: wholeNumber(0, 300)
     .default(3)
     .describe(
@@ -50,9 +145,7 @@ export const SettingsSchema = z.object({
     ),
   TRUST_PROXY: proxies
     .default(false)
-    .describe(
-      'Proxies in front that may name the client address: how many there are, or their networks (`10.0.0.0/8, fd00::/8`)',
-    ),
+    .describe('Proxies in front that may name the client address: how many there are, or their networks (`10.0.0.0/8, fd00::/8`)'),
   DATA_FOLDER: z
     .string()
     .min(1)
@@ -101,29 +194,15 @@ export const SettingsSchema = z.object({
       'Seals data at rest and signs access tokens; 32 characters or more, or `vault:<provider>:<key>` for one that a provider of KMS_CONFIG has. Several, separated by commas: the first seals and signs, all open; `npx vidimus reseal` (in a clone `npm run reseal`) makes the others superfluous. Another first one ends administrative access tokens at once; dropping a former one ends refresh tokens of wallets and transaction codes of open offers that were made under it',
     ),
   JWT_SECRET: masterSecret.optional().describe('Older name of MASTER_SECRET'),
-  JWT_ISSUER: z
-    .string()
-    .min(1)
-    .max(500)
-    .default('platform-service')
-    .describe('Issuer of administrative access tokens'),
-  JWT_EXPIRES_IN: duration
-    .default(86_400)
-    .describe('Lifetime of administrative access tokens, such as `24h`'),
+  JWT_ISSUER: z.string().min(1).max(500).default('platform-service').describe('Issuer of administrative access tokens'),
+  JWT_EXPIRES_IN: duration.default(86_400).describe('Lifetime of administrative access tokens, such as `24h`'),
   AUTH_CLIENT_ID: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits and . _ -')
     .optional()
     .describe('Id of the built-in client that manages tenants'),
-  AUTH_CLIENT_SECRET: z
-    .string()
-    .min(16, 'at least 16 characters')
-    .max(256)
-    .optional()
-    .describe('Secret of the built-in client'),
-  SESSION_TTL: wholeNumber(60, 315_360_000)
-    .default(86_400)
-    .describe('Seconds that a session lives unless the tenant says otherwise'),
+  AUTH_CLIENT_SECRET: z.string().min(16, 'at least 16 characters').max(256).optional().describe('Secret of the built-in client'),
+  SESSION_TTL: wholeNumber(60, 315_360_000).default(86_400).describe('Seconds that a session lives unless the tenant says otherwise'),
   STATUS_CAPACITY: wholeNumber(100, 10_000_000).default(100_000).describe('Entries of a new status list'),
   STATUS_BITS: oneOf(['1', '2', '4', '8'])
     .transform((bits) => Number(bits) as 1 | 2 | 4 | 8)
@@ -142,9 +221,7 @@ export const SettingsSchema = z.object({
     ),
   RATE_LIMIT_NONCE: wholeNumber(0, 1_000_000)
     .default(1_200)
-    .describe(
-      'Calls per minute of one public address to nonce and challenge endpoints and for offers; 0 for any number',
-    ),
+    .describe('Calls per minute of one public address to nonce and challenge endpoints and for offers; 0 for any number'),
   RATE_LIMIT_LOGIN: wholeNumber(0, 1_000_000)
     .default(60)
     .describe(
@@ -152,14 +229,10 @@ export const SettingsSchema = z.object({
     ),
   RATE_LIMIT_OFFER: wholeNumber(0, 1_000_000)
     .default(60_000)
-    .describe(
-      'Offers, presentation requests and tries of questions per minute that one client may make; 0 for any number',
-    ),
+    .describe('Offers, presentation requests and tries of questions per minute that one client may make; 0 for any number'),
   MAX_CONNECTIONS: wholeNumber(10, 1_000_000)
     .default(10_000)
-    .describe(
-      'Connections that are open at once; further ones are closed at once, and the log says so. WORKERS have equal parts of it',
-    ),
+    .describe('Connections that are open at once; further ones are closed at once, and the log says so. WORKERS have equal parts of it'),
   KEEP_ALIVE_SECONDS: wholeNumber(5, 3_600)
     .default(65)
     .describe(
@@ -175,19 +248,13 @@ export const SettingsSchema = z.object({
     .describe(
       'MiB of request bodies that are held at once; half of it is for callers with an access token, of which one tenant may hold half, and one public address may hold an eighth. Beyond that the answer is 503. WORKERS have equal parts of it, at least 20 each, so that one address can send the largest response of a wallet (2.5 MiB)',
     ),
-  QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000)
-    .default(500)
-    .describe('Credential configurations that one tenant may have'),
-  QUOTA_PRESENTATION_CONFIGS: wholeNumber(1, 100_000)
-    .default(500)
-    .describe('Presentation configurations that one tenant may have'),
+  QUOTA_CREDENTIAL_CONFIGS: wholeNumber(1, 100_000).default(500).describe('Credential configurations that one tenant may have'),
+  QUOTA_PRESENTATION_CONFIGS: wholeNumber(1, 100_000).default(500).describe('Presentation configurations that one tenant may have'),
   QUOTA_KEY_CHAINS: wholeNumber(1, 100_000).default(500).describe('Key chains that one tenant may have'),
   QUOTA_CLIENTS: wholeNumber(1, 100_000).default(500).describe('Clients that one tenant may have'),
   QUOTA_CONFIG_BYTES: wholeNumber(65_536, 1_073_741_824)
     .default(8_388_608)
-    .describe(
-      'Bytes that all configurations of one tenant may have together, as they are stored: sealed, a third more than written',
-    ),
+    .describe('Bytes that all configurations of one tenant may have together, as they are stored: sealed, a third more than written'),
   QUOTA_SESSION_BYTES: wholeNumber(1_048_576, 1_099_511_627_776)
     .default(268_435_456)
     .describe(
@@ -207,12 +274,8 @@ export const SettingsSchema = z.object({
     .string()
     .min(1)
     .optional()
-    .describe(
-      'Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md',
-    ),
-  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent'])
-    .default('info')
-    .describe('Least severe log line that is written'),
+    .describe('Folder with tenants as files, `<tenant>/…`, which is imported at each start; see docs/configuration-files.md'),
+  LOG_LEVEL: oneOf(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least severe log line that is written'),
   ...MONITORING,
   KMS_CONFIG: z
     .string()
@@ -229,8 +292,6 @@ export const SettingsSchema = z.object({
     .string()
     .min(1)
     .optional()
-    .describe(
-      'Path of a file with the authority that certified the broker, in PEM, when it is not one that everybody trusts',
-    ),
+    .describe('Path of a file with the authority that certified the broker, in PEM, when it is not one that everybody trusts'),
   ...PROVIDER,
 });

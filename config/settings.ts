@@ -35,9 +35,12 @@ export type Settings = Readonly<
 
 /** Everything that is wrong with the configuration, in one message. */
 export class SettingsError extends Error {
+  readonly faults: readonly string[];
+
   constructor(faults: readonly string[]) {
     super(`The configuration is not valid:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
     this.name = 'SettingsError';
+    this.faults = faults;
   }
 }
 
@@ -58,9 +61,7 @@ function workersWithoutServer(given: Readonly<Record<string, string | undefined>
   const { WORKERS = '1', DATABASE_URL = 'sqlite:' } = given;
   const { data: count = 1 } = workers.safeParse(WORKERS);
   if (count === 1 || !DATABASE_URL.startsWith('sqlite:')) return [];
-  return [
-    `WORKERS: ${count} processes cannot share an SQLite file; set DATABASE_URL to a PostgreSQL (postgres://…), or WORKERS=1`,
-  ];
+  return [`WORKERS: ${count} processes cannot share an SQLite file; set DATABASE_URL to a PostgreSQL (postgres://…), or WORKERS=1`];
 }
 
 /** What others call the settings of key providers and of the broker, by the setting that has them here. */
@@ -77,15 +78,10 @@ const MIN_MISSPELT = 5;
  * @param used variables that a configuration names as placeholders.
  * @returns a line for each.
  */
-export function misspeltSettings(
-  environment: Readonly<Record<string, string | undefined>>,
-  used: readonly string[] = [],
-): string[] {
+export function misspeltSettings(environment: Readonly<Record<string, string | undefined>>, used: readonly string[] = []): string[] {
   const known = Object.keys(SettingsSchema.shape);
   const others = Object.entries(OTHER_NAMES).flatMap(([setting, names]) =>
-    environment[setting]
-      ? []
-      : names.filter((name) => environment[name] && !used.includes(name)).map((name) => ({ name, setting })),
+    environment[setting] ? [] : names.filter((name) => environment[name] && !used.includes(name)).map((name) => ({ name, setting })),
   );
   const misspelt = Object.keys(environment)
     .filter((name) => name.length >= MIN_MISSPELT && !known.includes(name))
@@ -93,10 +89,7 @@ export function misspeltSettings(
       const meant = closestName(name, known);
       return meant === undefined ? [] : [`${name}: is no setting; did you mean ${meant}?`];
     });
-  return [
-    ...misspelt,
-    ...others.map(({ name, setting }) => `${name}: is no setting; what it is about is said in ${setting}`),
-  ];
+  return [...misspelt, ...others.map(({ name, setting }) => `${name}: is no setting; what it is about is said in ${setting}`)];
 }
 
 export function isSetting(name: string): boolean {
@@ -111,10 +104,7 @@ export const GENERATED = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET
  *   in a line break; an empty value counts as absent. @param kept those of them that a file has.
  * @throws SettingsError listing every fault.
  */
-export function readSettings(
-  environment: Readonly<Record<string, string | undefined>>,
-  kept: ReadonlySet<string> = new Set(),
-): Settings {
+export function readSettings(environment: Readonly<Record<string, string | undefined>>, kept: ReadonlySet<string> = new Set()): Settings {
   const given = Object.fromEntries(
     Object.keys(SettingsSchema.shape).flatMap((name) => {
       const value = environment[name]?.trim();
@@ -123,8 +113,7 @@ export function readSettings(
   );
   const faults: string[] = [];
   const parsed = SettingsSchema.safeParse(given);
-  if (!parsed.success)
-    faults.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
+  if (!parsed.success) faults.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
   const production = given['NODE_ENV'] === 'production';
   const address = given['PUBLIC_URL'];
   if (production && (typeof address !== 'string' || !/^https:/i.test(address))) {
@@ -136,9 +125,7 @@ export function readSettings(
   const secret = given['MASTER_SECRET'] ?? given['JWT_SECRET'];
   if (secret === undefined) faults.push('MASTER_SECRET: is missing');
   const withProvider = given['OIDC'] !== undefined;
-  const needed = withProvider
-    ? ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']
-    : ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
+  const needed = withProvider ? ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] : ['AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
   for (const name of needed) if (given[name] === undefined) faults.push(`${name}: is missing`);
   for (const name of Object.keys(given)) {
     if (!withProvider && name.startsWith('OIDC_')) faults.push(`${name}: means nothing without OIDC`);
@@ -146,9 +133,7 @@ export function readSettings(
   if (given['AMQP_CA'] !== undefined && !given['AMQP_URL']?.startsWith('amqps:')) {
     faults.push('AMQP_CA: means nothing without an AMQP_URL that begins with amqps:');
   }
-  if (production && withProvider && !given['OIDC']?.startsWith('https://')) {
-    faults.push('OIDC: must begin with https:// in production');
-  }
+  if (production && withProvider && !given['OIDC']?.startsWith('https://')) faults.push('OIDC: must begin with https:// in production');
   if (given['METRICS_TENANTS'] !== undefined && !isMeasured(given)) {
     faults.push('METRICS_TENANTS: means nothing without METRICS_ADDRESS or METRICS_TOKEN');
   }
@@ -156,9 +141,7 @@ export function readSettings(
   const kms = readKmsConfig(given['KMS_CONFIG'], given['DATA_FOLDER'] ?? './data', environment);
   faults.push(...kms.faults);
   if (kms.faults.length === 0) faults.push(...unknownWrappers(secret, kms.config));
-  if (faults.length > 0 || !parsed.success) {
-    throw new SettingsError([...faults, ...misspeltSettings(environment)]);
-  }
+  if (faults.length > 0 || !parsed.success) throw new SettingsError([...faults, ...misspeltSettings(environment)]);
   const { JWT_SECRET, MASTER_SECRET, KMS_CONFIG: _text, ...rest } = parsed.data;
   const plain = {
     ...rest,

@@ -11,8 +11,7 @@ const LEAST_BODY_MEMORY = 20;
  * and would be refused long before the number that is set.
  */
 export function shareOfWorker(settings: Settings): Settings {
-  const part = (number: number, least: number) =>
-    Math.min(number, Math.max(least, Math.ceil(number / settings.WORKERS)));
+  const part = (number: number, least: number) => Math.min(number, Math.max(least, Math.ceil(number / settings.WORKERS)));
   return Object.freeze({
     ...settings,
     DATABASE_POOL: part(settings.DATABASE_POOL, LEAST_POOL),

@@ -3,10 +3,7 @@ import { clientResource } from './clients/client.resource.ts';
 import { credentialConfigurationResource } from './issuance/credential-configuration.resource.ts';
 import { issuanceConfigurationResource } from './issuance/issuance-configuration.resource.ts';
 import { keyChainResource } from './keys/key-chain.resource.ts';
-import {
-  registrarConfigurationResource,
-  registrationCertificateResource,
-} from './registrar/registrar-configuration.resource.ts';
+import { registrarConfigurationResource, registrationCertificateResource } from './registrar/registrar-configuration.resource.ts';
 import type { Resource } from './shared/resource.ts';
 import { statusListResource } from './status-lists/status-list.resource.ts';
 import type { ConfiguredKind } from './tenants/revisions.ts';
@@ -49,26 +46,22 @@ export type FileKind = Extract<AnyResource, { readonly file: unknown }>['kind'];
 export type RepositoryOf<Kind extends ResourceKind> = ResourceOf<Kind>['repository'];
 
 /** What is stored of a kind. */
-export type Stored<Kind extends ResourceKind> =
-  ResourceOf<Kind> extends { readonly stored?: infer T } ? NonNullable<T> : never;
+export type Stored<Kind extends ResourceKind> = ResourceOf<Kind> extends { readonly stored?: infer T } ? NonNullable<T> : never;
 
 /** What a file says of a kind. */
 export type FileBody<Kind extends FileKind> =
   ResourceOf<Kind> extends { readonly file: infer File }
     ?
         | (File extends { readonly body: infer Body extends z.ZodType } ? z.infer<Body> : never)
-        | (File extends { readonly alternative: { readonly body: infer Other extends z.ZodType } }
-            ? z.infer<Other>
-            : never)
+        | (File extends { readonly alternative: { readonly body: infer Other extends z.ZodType } } ? z.infer<Other> : never)
     : never;
 
 type DocumentResource = Extract<AnyResource, { readonly isDocument: true }>;
-export const DOCUMENTS: readonly (DocumentResource & { readonly revision: ConfiguredKind })[] =
-  RESOURCES.filter((resource) => 'isDocument' in resource);
-
-const BY_KIND: ReadonlyMap<string, Resource<never>> = new Map(
-  RESOURCES.map((resource) => [resource.kind, resource as Resource<never>]),
+export const DOCUMENTS: readonly (DocumentResource & { readonly revision: ConfiguredKind })[] = RESOURCES.filter(
+  (resource) => 'isDocument' in resource,
 );
+
+const BY_KIND: ReadonlyMap<string, Resource<never>> = new Map(RESOURCES.map((resource) => [resource.kind, resource as Resource<never>]));
 
 export function resourceOf(kind: ResourceKind): Resource<never> {
   return BY_KIND.get(kind) as Resource<never>;

@@ -9,14 +9,11 @@ import { VidimusClient, VidimusError } from 'vidimus/client';
 const { VIDIMUS_URL: url = 'http://localhost:3000', AUTH_CLIENT_ID, AUTH_CLIENT_SECRET } = process.env;
 const [id = 'example', file] = process.argv.slice(2);
 let isMade = false;
-const ELSEWHERE =
-  'is the service at another address, set VIDIMUS_URL to that (VIDIMUS_URL=http://localhost:<PORT>)';
+const ELSEWHERE = 'is the service at another address, set VIDIMUS_URL to that (VIDIMUS_URL=http://localhost:<PORT>)';
 
 try {
   if (!AUTH_CLIENT_ID || !AUTH_CLIENT_SECRET) {
-    throw new Error(
-      'AUTH_CLIENT_ID and AUTH_CLIENT_SECRET are missing; run node with --env-file=data/secrets.env',
-    );
+    throw new Error('AUTH_CLIENT_ID and AUTH_CLIENT_SECRET are missing; run node with --env-file=data/secrets.env');
   }
   if (file === undefined) process.stdout.write(await makeTenant());
   else await writeNew(file, makeTenant);
@@ -63,15 +60,11 @@ async function writeNew(path, make) {
 
 /** What is wrong, and what to do. */
 function inOneLine(error) {
-  if (error.code === 'EEXIST')
-    return `${file} is there already; name another file, or remove it if nobody needs it`;
-  if (isMade)
-    return `${error.message}; the tenant "${id}" is there, so remove it (DELETE /tenant/${id}) and try again`;
+  if (error.code === 'EEXIST') return `${file} is there already; name another file, or remove it if nobody needs it`;
+  if (isMade) return `${error.message}; the tenant "${id}" is there, so remove it (DELETE /tenant/${id}) and try again`;
   if (!(error instanceof VidimusError)) return error.message;
-  if (error.code === 'conflict')
-    return `${error.detail}; its secret was shown when it was made. Take another id than "${id}"`;
-  if (error.code === 'invalid_client')
-    return `${url} does not know this AUTH_CLIENT_ID and AUTH_CLIENT_SECRET; ${ELSEWHERE}`;
+  if (error.code === 'conflict') return `${error.detail}; its secret was shown when it was made. Take another id than "${id}"`;
+  if (error.code === 'invalid_client') return `${url} does not know this AUTH_CLIENT_ID and AUTH_CLIENT_SECRET; ${ELSEWHERE}`;
   if (['unreachable', 'timeout', 'unexpected_answer'].includes(error.code))
     return `${url}: ${error.detail}. Start the service; ${ELSEWHERE}`;
   return error.message;

@@ -3,13 +3,14 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
+import { describeLayer, folderCycles, folderGraph } from './support/folder-graph.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const rules = createRequire(import.meta.url)('../.dependency-cruiser.cjs') as {
   forbidden: unknown[];
   options: Record<string, unknown>;
 };
-const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'client', 'tools'];
+const LAYERS = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'packages', 'tools'];
 
 async function violations(paths: string[]): Promise<ICruiseResult> {
   const { output } = await cruise(paths, {
@@ -22,12 +23,39 @@ async function violations(paths: string[]): Promise<ICruiseResult> {
 }
 
 describe('architecture', () => {
-  it('keeps the layers apart', async () => {
-    const { summary, modules } = await violations(LAYERS);
+  let wholeTree: ICruiseResult;
+  before(async () => {
+    wholeTree = await violations(LAYERS);
+  });
+
+  it('keeps the layers apart', () => {
+    const { summary, modules } = wholeTree;
     expect(modules.filter((module) => module.source.startsWith('domain/')).length).to.be.greaterThan(20);
-    expect(summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`)).to.deep.equal(
-      [],
-    );
+    expect(summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`)).to.deep.equal([]);
+  });
+
+  it('has no circle of folders, imports of types included', () => {
+    const graph = folderGraph(wholeTree.modules);
+    expect(graph.size).to.be.greaterThan(40);
+    expect(folderCycles(graph)).to.deep.equal([]);
+    for (const layer of ['domain', 'application']) console.log(`${layer}\n${describeLayer(graph, layer)}`);
+  });
+
+  it('notices a circle of files or folders that consists of types only', async () => {
+    const [one, other] = [`${root}domain/planted-one`, `${root}domain/planted-other`];
+    for (const folder of [one, other]) mkdirSync(folder, { recursive: true });
+    try {
+      writeFileSync(`${one}/a.ts`, "import type { B } from '../planted-other/b.ts';\nexport type A = { b: B };\n");
+      writeFileSync(`${other}/b.ts`, "import type { C } from '../planted-one/c.ts';\nexport type B = { c: C };\n");
+      writeFileSync(`${one}/c.ts`, "import type { D } from './d.ts';\nexport type C = { d: D };\n");
+      writeFileSync(`${one}/d.ts`, "import type { C } from './c.ts';\nexport type D = { c?: C };\n");
+      const { summary, modules } = await violations(['domain/planted-one', 'domain/planted-other']);
+      const cycles = summary.violations.filter(({ rule }) => rule.name === 'no-cycles');
+      expect(cycles.map(({ from }) => from)).to.deep.equal(['domain/planted-one/c.ts']);
+      expect(folderCycles(folderGraph(modules))).to.deep.equal([['domain/planted-one', 'domain/planted-other']]);
+    } finally {
+      for (const folder of [one, other]) rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   // Without a parser that knows TypeScript the tool sees no file and passes everything.
@@ -49,14 +77,14 @@ describe('architecture', () => {
   });
 
   it('notices when the client needs anything', async () => {
-    const file = `${root}client/planted.ts`;
+    const file = `${root}packages/client/src/planted.ts`;
     try {
       writeFileSync(
         file,
-        "import { Store } from '../application/ports/store.ts';\nimport { jwtVerify } from 'jose';\n" +
+        "import { Store } from '../../../application/ports/store.ts';\nimport { jwtVerify } from 'jose';\n" +
           "import { readFileSync } from 'node:fs';\nexport const planted = [Store, jwtVerify, readFileSync];\n",
       );
-      const { summary } = await violations(['client']);
+      const { summary } = await violations(['packages/client/src']);
       const targets = summary.violations.map(({ rule, to }) => `${rule.name} ${to}`);
       expect(targets).to.have.length(3);
       for (const target of targets) expect(target).to.match(/^client-stands-alone /);
@@ -66,14 +94,14 @@ describe('architecture', () => {
   });
 
   it('notices when the console looks inside', async () => {
-    const file = `${root}adapters/http/console/app/pages/planted.tsx`;
+    const file = `${root}packages/console/src/pages/planted.tsx`;
     try {
       writeFileSync(
         file,
-        "import { Store } from '../../../../../application/ports/store.ts';\nimport express from 'express';\n" +
+        "import { Store } from '../../../../application/ports/store.ts';\nimport express from 'express';\n" +
           'export const planted = <p>{[Store, express].length}</p>;\n',
       );
-      const { summary } = await violations(['adapters/http/console/app']);
+      const { summary } = await violations(['packages/console/src']);
       const names = summary.violations.map(({ rule }) => rule.name);
       expect(names).to.include.members(['console-is-a-program-of-browsers', 'console-packages']);
     } finally {
@@ -82,35 +110,49 @@ describe('architecture', () => {
   });
 
   it('notices when the attack tool looks inside', async () => {
-    const file = `${root}tools/attack/planted.ts`;
+    const file = `${root}packages/attack/src/planted.ts`;
     try {
       writeFileSync(
         file,
-        "import { Store } from '../../application/ports/store.ts';\nimport express from 'express';\n" +
-          'export const planted = [Store, express];\n',
+        "import { Store } from '../../../application/ports/store.ts';\nimport express from 'express';\n" +
+          "import { SimulatedWallet } from '../../wallet/src/core/index.ts';\n" +
+          'export const planted = [Store, express, SimulatedWallet];\n',
       );
-      const { summary } = await violations(['tools/attack']);
+      const { summary } = await violations(['packages/attack/src']);
       const names = summary.violations.map(({ rule }) => rule.name);
       expect(names).to.include.members(['attack-tool-is-independent', 'attack-tool-packages']);
+      const targets = summary.violations.filter(({ rule }) => rule.name === 'attack-tool-is-independent').map(({ to }) => to);
+      expect(targets).to.have.members(['application/ports/store.ts', 'packages/wallet/src/core/index.ts']);
+    } finally {
+      rmSync(file, { force: true });
+    }
+  });
+
+  it('notices when the encodings that the packages share need the wallet', async () => {
+    const file = `${root}packages/wallet/src/core/formats/planted.ts`;
+    try {
+      writeFileSync(
+        file,
+        "import { base64url } from 'jose';\nimport { newKey } from '../keys.ts';\nexport const planted = [base64url, newKey];\n",
+      );
+      const { summary } = await violations(['packages/wallet/src']);
+      expect(summary.violations.map(({ rule }) => rule.name)).to.deep.equal(['shared-formats-are-small', 'shared-formats-are-small']);
     } finally {
       rmSync(file, { force: true });
     }
   });
 
   it('notices when the simulated wallet looks inside, or needs Node', async () => {
-    const file = `${root}tools/wallet/core/planted.ts`;
+    const file = `${root}packages/wallet/src/core/planted.ts`;
     try {
       writeFileSync(
         file,
-        "import { Store } from '../../../application/ports/store.ts';\n" +
+        "import { Store } from '../../../../application/ports/store.ts';\n" +
           "import { readFileSync } from 'node:fs';\nexport const planted = [Store, readFileSync];\n",
       );
-      const { summary } = await violations(['tools/wallet']);
+      const { summary } = await violations(['packages/wallet/src']);
       const names = summary.violations.map(({ rule }) => rule.name);
-      expect(names).to.include.members([
-        'simulated-wallet-is-independent',
-        'simulated-wallet-runs-in-browsers',
-      ]);
+      expect(names).to.include.members(['simulated-wallet-is-independent', 'simulated-wallet-runs-in-browsers']);
     } finally {
       rmSync(file, { force: true });
     }

@@ -1,12 +1,23 @@
 import 'reflect-metadata';
-import { buildOpenApi } from '../adapters/http/openapi.ts';
-import { Closers } from '../bootstrap/closers.ts';
-import { openPlatform } from '../bootstrap/platform.ts';
-import { collectRoutes } from '../bootstrap/routes.ts';
+import { buildOpenApi } from '../adapters/http/openapi/openapi.ts';
+import type { Route } from '../adapters/http/route.ts';
+import { Closers } from '../bootstrap/wiring/closers.ts';
+import { openPlatform } from '../bootstrap/wiring/platform.ts';
+import { collectRoutes } from '../bootstrap/wiring/routes.ts';
 import { readSettings } from '../config/settings.ts';
 
 /** @returns the OpenAPI document with exact schemas, as JSON: what releases are compared by. */
-export async function exactApiDocument(): Promise<string> {
+export function exactApiDocument(): Promise<string> {
+  return withRoutes((routes) => JSON.stringify(buildOpenApi(routes, { publicUrl: 'http://localhost:3000', version: '0', isExact: true })));
+}
+
+/** @returns method and path of each operation of the document, such as `GET /session/:id`. */
+export function allOperations(): Promise<readonly string[]> {
+  return withRoutes((routes) => routes.map(({ method, path }) => `${method.toUpperCase()} ${path}`));
+}
+
+/** Collects the routes of a service that is wired, and that neither stores nor serves anything. */
+async function withRoutes<T>(use: (routes: readonly Route[]) => T): Promise<T> {
   const closers = new Closers();
   const settings = readSettings({
     DATABASE_URL: 'sqlite::memory:',
@@ -16,10 +27,7 @@ export async function exactApiDocument(): Promise<string> {
     LOG_LEVEL: 'silent',
   });
   try {
-    const routes = collectRoutes(await openPlatform(settings, closers));
-    return JSON.stringify(
-      buildOpenApi(routes, { publicUrl: 'http://localhost:3000', version: '0', isExact: true }),
-    );
+    return use(collectRoutes(await openPlatform(settings, closers)));
   } finally {
     await closers.closeAll();
   }

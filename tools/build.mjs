@@ -12,24 +12,16 @@ import { fileURLToPath } from 'node:url';
  */
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const DIST = join(ROOT, 'dist');
-const SOURCES = [
-  'domain',
-  'application',
-  'adapters',
-  'bootstrap',
-  'config',
-  'tools/attack',
-  'tools/wallet',
-  'client',
-];
+const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'packages/{attack,client,console,wallet}/src'];
 /** What is started or found by its address, so it has a file of its own in the place of its source. */
 const PROGRAMS = [
   'bootstrap/main.ts',
   'bootstrap/workers/worker.ts',
   'bootstrap/commands/*.ts',
-  'tools/attack/main.ts',
+  'packages/attack/src/main.ts',
   'adapters/kms/pkcs11/session-worker.ts',
   'bootstrap/workers/trust-list-thread.ts',
+  'adapters/persistence/sqlite/checkpoint-worker.ts',
   'adapters/persistence/migrations/{postgres,sqlite}/*.ts',
 ];
 /**
@@ -39,15 +31,15 @@ const PROGRAMS = [
 const APART = 'bootstrap/commands/doctor.ts';
 /** Two hundred files of a few lines each. */
 const TAKEN_IN = ['inversify', '@inversifyjs'];
-const CONSOLE = 'adapters/http/console/app';
+const CONSOLE = 'packages/console/src';
 const CONSOLE_BUILT = join(DIST, 'adapters/http/console/built');
 /** What brings packages of developers along. */
-const WITH_WALLETS = ['test/demo/demo.ts', 'tools/wallet/main.ts'];
+const WITH_WALLETS = ['test/demo/demo.ts', 'packages/wallet/src/main.ts'];
 const STAMP = join(DIST, 'sources.txt');
 /** Since when each part is in no build. */
 const DROPPED = join(DIST, 'dropped.json');
 const NOTICES = join(DIST, 'third-party-notices.txt');
-/** The commit that was built; `bootstrap/release.ts` reads it. Empty if it is unknown. */
+/** The commit that was built; `bootstrap/wiring/release.ts` reads it. Empty if it is unknown. */
 const COMMIT = join(DIST, 'commit.txt');
 /** The part of cbor-x that is only JavaScript. */
 const WITHOUT_NATIVE = { 'cbor-x': 'cbor-x/index-no-eval' };
@@ -58,16 +50,9 @@ const PLACE = '__place_of_dist__';
 
 /** Changes with everything that `dist` is made of. */
 export function stateOfSources() {
-  const files = globSync(
-    [
-      ...SOURCES.map((folder) => `${folder}/**/*.{ts,tsx,css,svg,json}`),
-      'package-lock.json',
-      'tools/build.mjs',
-    ],
-    {
-      cwd: ROOT,
-    },
-  );
+  const files = globSync([...SOURCES.map((folder) => `${folder}/**/*.{ts,tsx,css,svg,json}`), 'package-lock.json', 'tools/build.mjs'], {
+    cwd: ROOT,
+  });
   const hash = createHash('sha256');
   for (const file of files.sort()) {
     const { size, mtimeMs } = statSync(join(ROOT, file));
@@ -127,14 +112,20 @@ export async function bundleDemo() {
     alias: WITHOUT_NATIVE,
   };
   const { files, inputs } = await bundle(WITH_WALLETS, options);
-  return { files, notices: noticesOf(inputs) };
+  return { files, notices: noticesOf(inputs), packages: packagesIn(inputs) };
+}
+
+/** @returns the names of packages that are in a release as parts of its own files, such as those of the console and the wallet. */
+export async function bundledPackages() {
+  const [page, demo] = [await bundleConsole(), await bundleDemo()];
+  return [...new Set([...packagesIn(page.inputs), ...demo.packages])];
 }
 
 /** Each page begins with what pages share, which makes one file of that. */
 const sharedByPages = {
   name: 'shared-by-pages',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]console[\\/]app[\\/]pages[\\/].*\.tsx$/ }, ({ path }) => {
+    onLoad({ filter: /[\\/]console[\\/]src[\\/]pages[\\/].*\.tsx$/ }, ({ path }) => {
       const shared = join(ROOT, CONSOLE, 'shell/shared.ts');
       const source = readFileSync(path, 'utf8');
       return { contents: `import ${JSON.stringify(shared)};\n${source}`, loader: 'tsx' };
@@ -148,7 +139,7 @@ const sharedByPages = {
  */
 async function bundleConsole() {
   const { build: run } = await import('esbuild');
-  const { BROWSER_OPTIONS } = await import('./wallet/browser-bundle.ts');
+  const { BROWSER_OPTIONS } = await import('../packages/wallet/src/browser-bundle.ts');
   const { outputFiles, metafile } = await run({
     ...BROWSER_OPTIONS,
     absWorkingDir: join(ROOT, CONSOLE),
@@ -215,11 +206,13 @@ function packagesOf(isMeant) {
     .flatMap((name) => [name, `${name}/*`]);
 }
 
+function packagesIn(inputs) {
+  return [...new Set(inputs.flatMap((path) => /^node_modules\/((@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []))].sort();
+}
+
 /** Their licences ask for it. */
 function noticesOf(inputs) {
-  const taken = inputs.flatMap((path) => /^node_modules\/((@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
-  return [...new Set(taken)]
-    .sort()
+  return packagesIn(inputs)
     .map((name) => `${name}\n\n${licenceOf(join(ROOT, 'node_modules', name))}`)
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
@@ -262,8 +255,7 @@ function inAscii(path, text) {
   if (!BEYOND_ASCII.test(text)) return text;
   const lines = text.split('\n').map((line) => {
     if (!BEYOND_ASCII.test(line)) return line;
-    if (!IN_COMMENT.test(line))
-      throw new Error(`${path} has characters beyond ASCII outside of comments: ${line}`);
+    if (!IN_COMMENT.test(line)) throw new Error(`${path} has characters beyond ASCII outside of comments: ${line}`);
     return line.replaceAll(new RegExp(BEYOND_ASCII, 'g'), '?');
   });
   return lines.join('\n');
@@ -299,5 +291,4 @@ function readDropped() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  await (process.argv.includes('--console') ? buildConsole() : build());
+if (process.argv[1] === fileURLToPath(import.meta.url)) await (process.argv.includes('--console') ? buildConsole() : build());

@@ -3,6 +3,7 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildClient } from '../packages/client/package.mjs';
 import { build, bundleDemo, DIST, ROOT } from './build.mjs';
 
 /**
@@ -10,7 +11,14 @@ import { build, bundleDemo, DIST, ROOT } from './build.mjs';
  * folder of its own, since `npm pack` as it is runs no script here (`.npmrc`), and would take parts of former builds along.
  */
 const LEFT_OUT = /\.map$|(^|\/)(sources\.txt|dropped\.json)$/;
-const COPIED = ['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'bootstrap/commands/vidimus.mjs'];
+const COPIED = [
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'bootstrap/commands/vidimus.mjs',
+  'bootstrap/commands/start-service.mjs',
+];
 
 const PAGES = 'swagger-ui-dist';
 const PAGES_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'LICENSE', 'NOTICE'];
@@ -26,7 +34,7 @@ export async function makePackage(target) {
     const beside = globSync('{docs,deploy,examples}/**/*.*', { cwd: ROOT, exclude: isSecret });
     for (const file of beside) copy(stage, file);
     copyBuilt(stage);
-    await addClient(stage);
+    await buildClient(join(stage, CLIENT));
     await addDemo(stage);
     addPages(stage);
     write(stage, 'package.json', asText(manifest()));
@@ -53,8 +61,7 @@ function copy(stage, file) {
 function copyBuilt(stage) {
   const dropped = Object.keys(readJson(join(DIST, 'dropped.json')));
   const isShipped = (file) => !LEFT_OUT.test(file) && !dropped.includes(file.split('/').at(-1));
-  for (const file of globSync('**/*.{js,txt}', { cwd: DIST }).filter(isShipped))
-    copy(stage, join('dist', file));
+  for (const file of globSync('**/*.{js,txt}', { cwd: DIST }).filter(isShipped)) copy(stage, join('dist', file));
   for (const file of globSync('config/examples/**/*.*', { cwd: ROOT }))
     cpSync(join(ROOT, file), join(stage, 'dist', file), { recursive: true });
 }
@@ -65,32 +72,8 @@ async function addDemo(stage) {
   write(stage, 'dist/test/demo/third-party-notices.txt', notices);
 }
 
-const CLIENT = 'client/index.js';
-const CLIENT_TYPES = 'client/index.d.ts';
-
-/** For every Node since 20.3 and for browsers, which have neither the service's Node nor its packages. */
-async function addClient(stage) {
-  const { build: bundle } = await import('esbuild');
-  await bundle({
-    absWorkingDir: ROOT,
-    entryPoints: ['client/index.ts'],
-    outfile: join(stage, CLIENT),
-    bundle: true,
-    format: 'esm',
-    platform: 'neutral',
-    target: 'es2022',
-    legalComments: 'none',
-  });
-  const compiler = join(ROOT, 'node_modules/.bin/tsc');
-  execFileSync(compiler, ['-p', join(ROOT, 'client'), '--outDir', join(stage, 'client')], {
-    stdio: 'inherit',
-  });
-  for (const file of globSync('client/*.d.ts', { cwd: stage })) {
-    const text = readFileSync(join(stage, file), 'utf8');
-    write(stage, file, text.replaceAll(/(from '\.\/[\w-]+)(?:\.d)?\.ts'/g, "$1.js'"));
-  }
-  copy(stage, 'client/api.d.ts');
-}
+/** Where the client stands in the package, for `import … from 'vidimus/client'`. */
+const CLIENT = 'packages/client/dist';
 
 /**
  * Without what is only for developers, and with every package that production has, at the version that was tested: npm
@@ -102,14 +85,15 @@ function manifest() {
     scripts: _scripts,
     overrides: _overrides,
     files: _files,
+    workspaces: _workspaces,
     ...rest
   } = readJson(join(ROOT, 'package.json'));
   const { packages } = readJson(join(ROOT, 'package-lock.json'));
-  const ofProduction = Object.entries(packages).flatMap(([path, { dev, optional, version }]) => {
+  const ofProduction = Object.entries(packages).flatMap(([path, { dev, link, optional, version }]) => {
     const name = /^node_modules\/((@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
-    return name === undefined || dev || optional || name === REPLACED ? [] : [[name, version]];
+    return name === undefined || dev || link || optional || name === REPLACED ? [] : [[name, version]];
   });
-  const client = { types: `./${CLIENT_TYPES}`, default: `./${CLIENT}` };
+  const client = { types: `./${CLIENT}/index.d.ts`, default: `./${CLIENT}/index.js` };
   const exports = { ...rest.exports, './client': client };
   return { ...rest, exports, dependencies: Object.fromEntries(ofProduction), bundleDependencies: [PAGES] };
 }
@@ -121,8 +105,7 @@ function manifest() {
 function addPages(stage) {
   const from = join(ROOT, 'node_modules', PAGES);
   const { dependencies: _counts, scripts: _scripts, ...rest } = readJson(join(from, 'package.json'));
-  for (const file of PAGES_FILES)
-    write(stage, join('node_modules', PAGES, file), readFileSync(join(from, file)));
+  for (const file of PAGES_FILES) write(stage, join('node_modules', PAGES, file), readFileSync(join(from, file)));
   write(stage, join('node_modules', PAGES, 'package.json'), asText(rest));
 }
 
@@ -137,5 +120,4 @@ function write(stage, file, contents) {
   writeFileSync(join(stage, file), contents);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  console.log(await makePackage(process.argv[2] ?? '.'));
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(await makePackage(process.argv[2] ?? '.'));

@@ -13,8 +13,7 @@ export async function findProgram() {
     if (!isBuilt()) await build();
     return join(ROOT, 'dist/bootstrap/main.js');
   } catch (error) {
-    if (!EXPECTED_FAILURES.includes(error.code))
-      console.error(`dist cannot be built, so the sources run as they are: ${error.message}`);
+    if (!EXPECTED_FAILURES.includes(error.code)) console.error(`dist cannot be built, so the sources run as they are: ${error.message}`);
     return join(ROOT, 'bootstrap/main.ts');
   }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
 const UNRELEASED = '## Unreleased';
@@ -12,8 +12,7 @@ export class ReleaseError extends Error {}
 export function assertNextVersion(next: string, current: string): void {
   const [, ...nextParts] = VERSION.exec(next) ?? [];
   const [, ...currentParts] = VERSION.exec(current) ?? [];
-  if (nextParts.length === 0)
-    throw new ReleaseError(`Version "${next}" is invalid. Give <major>.<minor>.<patch>, such as 0.3.0.`);
+  if (nextParts.length === 0) throw new ReleaseError(`Version "${next}" is invalid. Give <major>.<minor>.<patch>, such as 0.3.0.`);
   const firstDifference = nextParts.findIndex((part, index) => part !== currentParts[index]);
   if (firstDifference === -1 || Number(nextParts[firstDifference]) < Number(currentParts[firstDifference]))
     throw new ReleaseError(`Version ${next} is not above the current version ${current}.`);
@@ -30,31 +29,28 @@ export function releaseChangelog(changelog: string, version: string, date: strin
   const contentStart = start + UNRELEASED.length + 1;
   const nextSection = changelog.indexOf('\n## ', contentStart);
   const content = changelog.slice(contentStart, nextSection === -1 ? undefined : nextSection);
-  if (content.trim() === '')
-    throw new ReleaseError(
-      `The section "${UNRELEASED}" of CHANGELOG.md is empty. Describe the changes first.`,
-    );
+  if (content.trim() === '') throw new ReleaseError(`The section "${UNRELEASED}" of CHANGELOG.md is empty. Describe the changes first.`);
   if (/^### Breaking$/m.test(content) && !version.endsWith('.0'))
-    throw new ReleaseError(
-      `CHANGELOG.md lists breaking changes, and ${version} is a patch release. Raise the major or minor number.`,
-    );
+    throw new ReleaseError(`CHANGELOG.md lists breaking changes, and ${version} is a patch release. Raise the major or minor number.`);
   return `${changelog.slice(0, contentStart)}\n## ${version} (${date})\n${changelog.slice(contentStart)}`;
 }
 
-/** @returns the text of `package.json` or `package-lock.json` with the version of the package itself replaced. */
+/**
+ * @param manifest the text of a `package.json` or of `package-lock.json`.
+ * @returns it with the version of the package itself, and in the lock file of its workspaces, replaced.
+ */
 export function withPackageVersion(manifest: string, version: string): string {
   const parsed = JSON.parse(manifest) as { version: string; packages?: Record<string, { version?: string }> };
   parsed.version = version;
-  const own = parsed.packages?.[''];
-  if (own !== undefined) own.version = version;
+  for (const [folder, own] of Object.entries(parsed.packages ?? {})) {
+    if (folder === '' || /^packages\/[^/]+$/.test(folder)) own.version = version;
+  }
   return `${JSON.stringify(parsed, undefined, 2)}\n`;
 }
 
 /** @returns the text of the Helm chart with its version and the version of the application replaced. */
 export function withChartVersion(chart: string, version: string): string {
-  return chart
-    .replace(/^version: .*$/m, `version: ${version}`)
-    .replace(/^appVersion: .*$/m, `appVersion: ${version}`);
+  return chart.replace(/^version: .*$/m, `version: ${version}`).replace(/^appVersion: .*$/m, `appVersion: ${version}`);
 }
 
 /** Keeps the API document, whose requests the next releases have to accept. @returns the folder, relative to the root. */
@@ -75,11 +71,13 @@ async function release(root: URL, version: string): Promise<void> {
   assertNextVersion(version, (JSON.parse(read('package.json')) as { version: string }).version);
   const date = new Date().toISOString().slice(0, 10);
   const chart = 'deploy/helm/vidimus/Chart.yaml';
+  const workspaces = globSync('packages/*/package.json', { cwd: root }).sort();
   // All texts are made before the first is written, so that an error leaves the files as they were.
   const files = {
     'CHANGELOG.md': releaseChangelog(read('CHANGELOG.md'), version, date),
     'package.json': withPackageVersion(read('package.json'), version),
     'package-lock.json': withPackageVersion(read('package-lock.json'), version),
+    ...Object.fromEntries(workspaces.map((file) => [file, withPackageVersion(read(file), version)])),
     [chart]: withChartVersion(read(chart), version),
   };
   for (const [file, text] of Object.entries(files)) writeFileSync(pathOf(file), text);
@@ -95,8 +93,7 @@ async function release(root: URL, version: string): Promise<void> {
 if (process.argv[1]?.endsWith('release.ts') === true) {
   try {
     const [version, ...rest] = process.argv.slice(2);
-    if (version === undefined || rest.length > 0)
-      throw new ReleaseError('Usage: npm run release -- <version>');
+    if (version === undefined || rest.length > 0) throw new ReleaseError('Usage: npm run release -- <version>');
     await release(new URL('../', import.meta.url), version);
   } catch (error) {
     if (!(error instanceof ReleaseError)) throw error;

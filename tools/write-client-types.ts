@@ -4,17 +4,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildOpenApi } from '../adapters/http/openapi.ts';
+import { buildOpenApi } from '../adapters/http/openapi/openapi.ts';
 import type { Route } from '../adapters/http/route.ts';
-import { Closers } from '../bootstrap/closers.ts';
-import { openPlatform } from '../bootstrap/platform.ts';
-import { collectRoutes } from '../bootstrap/routes.ts';
+import { Closers } from '../bootstrap/wiring/closers.ts';
+import { openPlatform } from '../bootstrap/wiring/platform.ts';
+import { collectRoutes } from '../bootstrap/wiring/routes.ts';
 import { readSettings } from '../config/settings.ts';
 
-const GENERATOR = fileURLToPath(
-  new URL('../test/generated-client/node_modules/.bin/openapi-typescript', import.meta.url),
-);
-const FILE = new URL('../client/api.d.ts', import.meta.url);
+const GENERATOR = fileURLToPath(new URL('../test/generated-client/node_modules/.bin/openapi-typescript', import.meta.url));
+const FILE = new URL('../packages/client/src/api.d.ts', import.meta.url);
 const NOTE = '/** Written by `npm run client:generate` from the OpenAPI document; not to be edited. */\n';
 
 type Answers = { readonly responses: Record<string, unknown> };

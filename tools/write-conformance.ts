@@ -66,13 +66,7 @@ function tableOf({ name, requirements }: Specification): string {
     const last = [...shown, ...(open === undefined ? [] : [`**open:** ${open}`])].join('<br>');
     return `| ${[section, word, text, ours, last].map(cell).join(' | ')} |`;
   });
-  return [
-    `## ${name}`,
-    '',
-    '| Section | Word | Demanded | Ours | Test |',
-    '|---|---|---|---|---|',
-    ...rows,
-  ].join('\n');
+  return [`## ${name}`, '', '| Section | Word | Demanded | Ours | Test |', '|---|---|---|---|---|', ...rows].join('\n');
 }
 
 function cell(text: string): string {

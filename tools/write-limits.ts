@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describeLimits } from '../adapters/http/describe-limits.ts';
-import { buildOpenApi } from '../adapters/http/openapi.ts';
-import { Closers } from '../bootstrap/closers.ts';
-import { openPlatform } from '../bootstrap/platform.ts';
-import { collectRoutes } from '../bootstrap/routes.ts';
+import { buildOpenApi } from '../adapters/http/openapi/openapi.ts';
+import { Closers } from '../bootstrap/wiring/closers.ts';
+import { openPlatform } from '../bootstrap/wiring/platform.ts';
+import { collectRoutes } from '../bootstrap/wiring/routes.ts';
 import { readSettings } from '../config/settings.ts';
+import { describeLimits } from './describe-limits.ts';
 
 /** `npm run docs:limits`: writes the tables of docs/limits.md anew. Nothing is started. */
 const file = new URL('../docs/limits.md', import.meta.url);

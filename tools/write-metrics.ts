@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describeMetrics } from '../adapters/system/metrics/describe-metrics.ts';
+import { describeMetrics } from './describe-metrics.ts';
 
 /** `npm run docs:metrics`: writes the table of docs/monitoring.md anew. */
 const file = new URL('../docs/monitoring.md', import.meta.url);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { TrustAnchor } from '../../application/ports/certificates.ts';
-import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { type Certificate, parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { normalizeName } from '../../domain/formats/der/name.ts';
 import { isCa } from './certificate-path.ts';
 
@@ -29,7 +29,7 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
   const bySubject = new Map<string, string[]>();
   const ids: string[] = [];
   for (const { certificate: base64, pin = false, ...facts } of anchors) {
-    const read = readFacts(base64, facts);
+    const read = parseFacts(base64, facts);
     if (read === undefined) continue;
     const { hash: fingerprint, authority } = read;
     ids.push(pin ? `pin ${fingerprint}` : fingerprint);
@@ -52,7 +52,7 @@ export function indexAnchors(anchors: readonly TrustAnchor[]): AnchorIndex {
 type Facts = { readonly hash: string; readonly authority: string | null };
 
 /** Thousands of certificates of lists were read with their lists; to parse them here would hold up all requests. */
-function readFacts(base64: string, { hash: fingerprint, authority }: Partial<Facts>): Facts | undefined {
+function parseFacts(base64: string, { hash: fingerprint, authority }: Partial<Facts>): Facts | undefined {
   if (fingerprint !== undefined && authority !== undefined) return { hash: fingerprint, authority };
   const certificate = parse(base64);
   if (certificate === undefined) return undefined;
@@ -62,5 +62,5 @@ function readFacts(base64: string, { hash: fingerprint, authority }: Partial<Fac
 /** @param base64 DER, standard base64. */
 export function parse(base64: string): Certificate | undefined {
   const isText = base64.length <= MAX_CERTIFICATE_LENGTH && base64.length % 4 === 0 && BASE64.test(base64);
-  return isText ? readCertificate(Buffer.from(base64, 'base64')) : undefined;
+  return isText ? parseCertificate(Buffer.from(base64, 'base64')) : undefined;
 }

@@ -2,13 +2,13 @@ import { argon2, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
 import { Secrets } from '../../application/ports/secrets.ts';
 import type { WorkPlaces } from '../../application/ports/work-places.ts';
-import { SingleFlight } from '../../application/single-flight.ts';
+import { FairQueue } from '../../application/queues/fair-queue.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { SingleFlight } from '../../application/tenant-cache/single-flight.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { Gate } from './gate.ts';
 
 type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number };
 type Stored = Cost & { readonly salt: Uint8Array; readonly tag: Uint8Array };
@@ -30,6 +30,9 @@ const REMEMBERED_MS = 5 * 60 * 1000;
 /** Attempts on one name at a time: one under way and two that wait. */
 const MAX_OF_ONE_NAME = 3;
 
+/** All computations are of one party, so they are done in the order of arrival. */
+const PARTY = 'secrets';
+
 /** Attempts on names that nobody has which are kept waiting without a computation. */
 const MAX_KEPT_WAITING = 1_000;
 const FIRST_GUESS_MS = 25;
@@ -45,9 +48,9 @@ const FIRST_GUESS_MS = 25;
  * @throws Failure `too_many_requests` when too many computations wait.
  */
 export class Argon2Secrets extends Secrets {
-  readonly #clients: Gate;
+  readonly #clients: FairQueue;
   readonly #places: WorkPlaces | undefined;
-  readonly #newSecrets = new Gate({ atOnce: 1, waiting: 64 });
+  readonly #newSecrets = new FairQueue({ slots: 1, waiting: 64 }, tooManyError);
   /** Attempts under way or waiting, by the name of the client. */
   readonly #ofName = new Map<string, number>();
   #isStrangerComputed = false;
@@ -55,10 +58,7 @@ export class Argon2Secrets extends Secrets {
   /** What a computation for a client that exists took lately, in milliseconds. */
   #usualMs = FIRST_GUESS_MS;
   readonly #memoryKey = randomBytes(32);
-  readonly #verified = new LRUCache<string, true>({
-    ...boundedBytes<true>(REMEMBERED_BYTES),
-    ttl: REMEMBERED_MS,
-  });
+  readonly #verified = new LRUCache<string, true>({ ...boundedBytes<true>(REMEMBERED_BYTES), ttl: REMEMBERED_MS });
   readonly #running = new SingleFlight<boolean>();
 
   /**
@@ -68,12 +68,12 @@ export class Argon2Secrets extends Secrets {
   constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}, places?: WorkPlaces) {
     super();
     this.#places = places;
-    this.#clients = new Gate({ atOnce: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 });
+    this.#clients = new FairQueue({ slots: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 }, tooManyError);
   }
 
   override async hash(secret: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const tag = await this.#elsewhere(() => this.#newSecrets.pass(() => compute(secret, salt, COST)));
+    const tag = await this.#elsewhere(() => this.#newSecrets.run(PARTY, () => compute(secret, salt, COST)));
     const { memory, passes, parallelism } = COST;
     return `argon2id$m=${memory},t=${passes},p=${parallelism}$${encodeBase64url(salt)}$${encodeBase64url(tag)}`;
   }
@@ -108,7 +108,7 @@ export class Argon2Secrets extends Secrets {
     }
     const { salt, tag, ...cost } = stored;
     const begun = performance.now();
-    const computed = await this.#clients.pass(() => compute(secret, salt, cost));
+    const computed = await this.#clients.run(PARTY, () => compute(secret, salt, cost));
     if (before === 0) this.#usualMs += (performance.now() - begun - this.#usualMs) / 4;
     return timingSafeEqual(computed, tag);
   }
@@ -123,8 +123,7 @@ export class Argon2Secrets extends Secrets {
       }
       return;
     }
-    if (this.#keptWaiting >= MAX_KEPT_WAITING)
-      throw new Failure('too_many_requests', { retryAfterSeconds: 1 });
+    if (this.#keptWaiting >= MAX_KEPT_WAITING) throw tooManyError();
     this.#keptWaiting++;
     try {
       // Of three attempts on a client that exists, two are computed together and one after them.
@@ -136,7 +135,7 @@ export class Argon2Secrets extends Secrets {
 
   async #inTurn<T>(name: string, work: (before: number) => Promise<T>): Promise<T> {
     const before = this.#ofName.get(name) ?? 0;
-    if (before >= MAX_OF_ONE_NAME) throw new Failure('too_many_requests', { retryAfterSeconds: 1 });
+    if (before >= MAX_OF_ONE_NAME) throw tooManyError();
     this.#ofName.set(name, before + 1);
     try {
       return await work(before);
@@ -147,6 +146,8 @@ export class Argon2Secrets extends Secrets {
     }
   }
 }
+
+const tooManyError = () => new Failure('too_many_requests', { retryAfterSeconds: 1 });
 
 function readStored(hash: string): Stored | undefined {
   const [, m, t, p, saltText = '', tagText = ''] = FORM.exec(hash) ?? [];

@@ -21,18 +21,15 @@ const SIGNATURE_ALGORITHMS = new Set([
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
 /**
- * Critical extensions that are processed here, or ask nothing of the one who does not restrict policies: subject
- * and authority key identifiers, key usage, subject alternative name, basic constraints, CRL distribution
- * points, certificate policies, extended key usage. Name constraints are not among them, so a path under
- * critical ones is refused.
+ * Critical extensions that are processed here, or ask nothing of the one who does not restrict policies: subject and authority key
+ * identifiers, key usage, subject alternative name, basic constraints, CRL distribution points, certificate policies, extended key usage.
+ * Name constraints are not among them, so a path under critical ones is refused.
  */
-const PROCESSED_EXTENSIONS = new Set(
-  ['14', '15', '17', '19', '31', '32', '35', '37'].map((last) => `2.5.29.${last}`),
-);
+const PROCESSED_EXTENSIONS = new Set(['14', '15', '17', '19', '31', '32', '35', '37'].map((last) => `2.5.29.${last}`));
 const NAME_CONSTRAINTS = '2.5.29.30';
 
 /** RFC 5280 section 6.1.3 (a)(2) */
-export function checkValidity(certificate: Certificate, now: Date): PathFault | undefined {
+export function findValidityProblem(certificate: Certificate, now: Date): PathFault | undefined {
   const time = now.getTime();
   const begins = certificate.notBefore.getTime() - CLOCK_TOLERANCE_MS;
   const ends = certificate.notAfter.getTime() + CLOCK_TOLERANCE_MS;
@@ -90,32 +87,29 @@ export function isSelfIssued(certificate: Certificate): boolean {
  * Checks what each certificate of a path may do; signatures have been verified.
  * @param path leaf first, its anchor last.
  */
-export function checkRights(
-  path: readonly Certificate[],
-  purpose: CertificatePurpose,
-): PathFault | undefined {
+export function findRightsProblem(path: readonly Certificate[], purpose: CertificatePurpose): PathFault | undefined {
   for (const [position, certificate] of path.entries()) {
     const { criticalExtensions, extensions } = certificate;
     for (const extension of criticalExtensions) {
       // RFC 5280 section 4.2
-      if (!PROCESSED_EXTENSIONS.has(extension)) return profileFault(certificate, `critical ${extension}`);
+      if (!PROCESSED_EXTENSIONS.has(extension)) return profileProblem(certificate, `critical ${extension}`);
     }
     // RFC 5280 section 4.2.1.10: a restriction we cannot check must not be passed over.
-    if (extensions.has(NAME_CONSTRAINTS)) return profileFault(certificate, 'name constraints');
+    if (extensions.has(NAME_CONSTRAINTS)) return profileProblem(certificate, 'name constraints');
     if (position === 0) continue;
     const isAnchor = position === path.length - 1;
     const below = path.slice(1, position).filter((other) => !isSelfIssued(other)).length;
     const fault =
-      checkIssuer(certificate, below, isAnchor) ??
+      findIssuerProblem(certificate, below, isAnchor) ??
       // An anchor is trusted by being configured.
-      (isAnchor ? undefined : checkPurpose(certificate, purpose));
+      (isAnchor ? undefined : findPurposeProblem(certificate, purpose));
     if (fault !== undefined) return fault;
   }
   const leaf = path[0];
-  return leaf === undefined ? undefined : checkLeaf(leaf, purpose);
+  return leaf === undefined ? undefined : findLeafProblem(leaf, purpose);
 }
 
-function checkIssuer(certificate: Certificate, below: number, isAnchor: boolean): PathFault | undefined {
+function findIssuerProblem(certificate: Certificate, below: number, isAnchor: boolean): PathFault | undefined {
   const { basicConstraints, keyUsage } = certificate;
   const refuse = (detail: string): PathFault => ({
     reason: 'untrusted_chain',
@@ -125,32 +119,28 @@ function checkIssuer(certificate: Certificate, below: number, isAnchor: boolean)
   if (basicConstraints?.ca !== true) return refuse('not a CA');
   if (!isAnchor && !basicConstraints.critical) return refuse('basic constraints are not critical');
   // RFC 5280 section 6.1.4 (l) and (m)
-  if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) {
-    return refuse('path too long');
-  }
+  if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) return refuse('path too long');
   // RFC 5280 section 6.1.4 (n), and section 4.2.1.3 for the presence
   const maySign = keyUsage === undefined ? isAnchor : keyUsage.has(KEY_USAGE.keyCertSign);
   return maySign ? undefined : refuse('may not sign certificates');
 }
 
 /** RFC 5280 section 4.2.1.12; of those between leaf and anchor it restricts what they may certify. */
-function checkPurpose(certificate: Certificate, purpose: CertificatePurpose): PathFault | undefined {
+function findPurposeProblem(certificate: Certificate, purpose: CertificatePurpose): PathFault | undefined {
   if (allowsPurpose(certificate, purpose)) return undefined;
-  return profileFault(certificate, `its extended key usage is not for signers of a ${purpose}`);
+  return profileProblem(certificate, `its extended key usage is not for signers of a ${purpose}`);
 }
 
 /** What a certificate that signs something has to be, pinned or not. */
-export function checkLeaf(leaf: Certificate, purpose: CertificatePurpose): PathFault | undefined {
-  if (isCa(leaf)) return profileFault(leaf, 'a CA signs no credentials');
+export function findLeafProblem(leaf: Certificate, purpose: CertificatePurpose): PathFault | undefined {
+  if (isCa(leaf)) return profileProblem(leaf, 'a CA signs no credentials');
   // RFC 5280 section 4.2.1.3
-  if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) {
-    return profileFault(leaf, 'no digitalSignature');
-  }
+  if (leaf.keyUsage !== undefined && !leaf.keyUsage.has(KEY_USAGE.digitalSignature)) return profileProblem(leaf, 'no digitalSignature');
   // Credentials and lists are signed by ECDSA and EdDSA alone, answers of responders also by RSA.
-  if (leaf.publicJwk === undefined && purpose !== 'OCSP answer') return profileFault(leaf, 'unsupported key');
-  return checkPurpose(leaf, purpose);
+  if (leaf.publicJwk === undefined && purpose !== 'OCSP answer') return profileProblem(leaf, 'unsupported key');
+  return findPurposeProblem(leaf, purpose);
 }
 
-function profileFault(certificate: Certificate, detail: string): PathFault {
+function profileProblem(certificate: Certificate, detail: string): PathFault {
   return { reason: 'certificate_profile', detail: `"${certificate.subjectText}": ${detail}` };
 }

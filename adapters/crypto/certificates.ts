@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto';
+import { constants, hash, type KeyObject, verify } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { partOfMemory } from '../../application/bounded.ts';
 import {
   Certificates,
   type ChainProfile,
@@ -8,20 +7,21 @@ import {
   type IssuerSigned,
   type TrustAnchor,
 } from '../../application/ports/certificates.ts';
+import { partOfMemory } from '../../application/tenant-cache/bounded.ts';
 import type { Certificate } from '../../domain/formats/der/certificate.ts';
 import { normalizeName } from '../../domain/formats/der/name.ts';
+import type { PssParameters } from '../../domain/formats/der/signature-algorithm.ts';
 import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
 import { type AnchorIndex, indexAnchors, parse } from './anchor-index.ts';
 import {
-  checkLeaf,
-  checkRights,
-  checkValidity,
+  findLeafProblem,
+  findRightsProblem,
+  findValidityProblem,
   isOfEdwards,
   isSelfIssued,
   isSigned,
   namesIssuer,
 } from './certificate-path.ts';
-import { isIssuerSigned } from './issuer-signature.ts';
 
 type Trusted = Extract<ChainVerdict, { trusted: true }>;
 type Refused = Extract<ChainVerdict, { trusted: false }>;
@@ -58,18 +58,14 @@ export class NodeCertificates extends Certificates {
   /** By the list of anchors itself: callers keep long lists and pass them again and again. */
   readonly #indexes = new WeakMap<readonly TrustAnchor[], AnchorIndex>();
 
-  override validate(
+  override verifyChain(
     chain: readonly string[],
     anchors: readonly TrustAnchor[],
     now: Date,
     { purpose, haip = false, agreedOnly = false }: ChainProfile,
   ): ChainVerdict {
     const index = this.#indexOf(anchors);
-    const key = hash(
-      'sha256',
-      `${purpose}|${haip}|${agreedOnly}|${index.id}|${chain.join('|')}`,
-      'base64url',
-    );
+    const key = hash('sha256', `${purpose}|${haip}|${agreedOnly}|${index.id}|${chain.join('|')}`, 'base64url');
     const time = now.getTime();
     const known = this.#verdicts.get(key) ?? this.#refusals.get(key);
     if (known !== undefined && time >= known.from && time <= known.until) return known.verdict;
@@ -80,9 +76,7 @@ export class NodeCertificates extends Certificates {
       : (certificates as Refused);
     if ('trusted' in found) {
       // Time alone may mend it, and a minute of difference is forgiven.
-      if (found.reason !== 'certificate_expired') {
-        this.#refusals.set(key, { verdict: found, from: time, until: time + REFUSAL_MS });
-      }
+      if (found.reason !== 'certificate_expired') this.#refusals.set(key, { verdict: found, from: time, until: time + REFUSAL_MS });
       return found;
     }
     this.#verdicts.set(key, {
@@ -97,11 +91,7 @@ export class NodeCertificates extends Certificates {
     const [leaf, authority] = [this.#read(responder), this.#read(issuer)];
     if (leaf === undefined || authority === undefined || !namesIssuer(leaf, authority)) return false;
     const path = [leaf, authority];
-    return (
-      isSigned(path) &&
-      checkRights(path, 'OCSP answer') === undefined &&
-      firstExpired(path, now) === undefined
-    );
+    return isSigned(path) && findRightsProblem(path, 'OCSP answer') === undefined && firstExpired(path, now) === undefined;
   }
 
   override hasSigned(issuer: string, signed: IssuerSigned): boolean {
@@ -128,8 +118,7 @@ export class NodeCertificates extends Certificates {
   }
 
   #readChain(chain: readonly string[]): Certificate[] | Refused {
-    if (chain.length === 0 || chain.length > MAX_CHAIN)
-      return refuse('issuer_key_unresolved', 'chain length');
+    if (chain.length === 0 || chain.length > MAX_CHAIN) return refuse('issuer_key_unresolved', 'chain length');
     const certificates: Certificate[] = [];
     for (const text of chain) {
       const certificate = this.#read(text);
@@ -137,17 +126,10 @@ export class NodeCertificates extends Certificates {
       certificates.push(certificate);
     }
     const hashes = new Set(certificates.map((certificate) => certificate.hash));
-    return hashes.size === certificates.length
-      ? certificates
-      : refuse('untrusted_chain', 'a certificate stands there twice');
+    return hashes.size === certificates.length ? certificates : refuse('untrusted_chain', 'a certificate stands there twice');
   }
 
-  #search(
-    chain: readonly Certificate[],
-    index: AnchorIndex,
-    now: Date,
-    { purpose, haip }: ChainProfile,
-  ): Search {
+  #search(chain: readonly Certificate[], index: AnchorIndex, now: Date, { purpose, haip }: ChainProfile): Search {
     const [leaf] = chain;
     if (leaf === undefined) return refuse('issuer_key_unresolved', 'no certificate');
     // HAIP 1.0 section 6.1.1
@@ -157,13 +139,13 @@ export class NodeCertificates extends Certificates {
     if (haip === true && inside) return refuse('x5c_contains_anchor', 'the chain contains its anchor');
 
     if (index.unconditional.has(leaf.hash)) {
-      const fault = checkValidity(leaf, now);
+      const fault = findValidityProblem(leaf, now);
       if (fault !== undefined) return refuse(fault.reason, fault.detail);
       const found = accept([leaf], leaf);
       return 'trusted' in found ? found : { ...found, verdict: { ...found.verdict, isPin: true } };
     }
     if (index.pins.has(leaf.hash)) {
-      const fault = checkValidity(leaf, now) ?? checkLeaf(leaf, purpose);
+      const fault = findValidityProblem(leaf, now) ?? findLeafProblem(leaf, purpose);
       return fault === undefined ? accept([leaf], leaf) : refuse(fault.reason, fault.detail);
     }
     const authoritiesOf = (issuer: string) =>
@@ -180,9 +162,7 @@ function verdicts() {
 }
 
 function textOf(verdict: ChainVerdict): string {
-  return verdict.trusted
-    ? verdict.subject + verdict.anchorCertificate + verdict.names.join()
-    : verdict.detail;
+  return verdict.trusted ? verdict.subject + verdict.anchorCertificate + verdict.names.join() : verdict.detail;
 }
 
 /**
@@ -206,7 +186,7 @@ function searchPath(
       if (tried++ === MAX_TRIED) return failure;
       const path = [...chain.slice(0, position + 1), anchor];
       if (!isSigned(path)) continue;
-      const fault = checkRights(path, purpose) ?? firstExpired(path, now);
+      const fault = findRightsProblem(path, purpose) ?? firstExpired(path, now);
       if (fault === undefined) return accept(path, anchor);
       failure = refuse(fault.reason, fault.detail);
     }
@@ -218,7 +198,7 @@ function searchPath(
 
 function firstExpired(path: readonly Certificate[], now: Date) {
   for (const certificate of path) {
-    const fault = checkValidity(certificate, now);
+    const fault = findValidityProblem(certificate, now);
     if (fault !== undefined) return fault;
   }
   return undefined;
@@ -258,4 +238,39 @@ function agreed(found: Search, agreedOnly: boolean): Search {
   const other = agreedOnly && !('trusted' in found) ? found.path.find(isOfEdwards) : undefined;
   if (other === undefined) return found;
   return refuse('certificate_profile', `"${other.subjectText}" is of Ed25519, which is not agreed`);
+}
+
+type Algorithm = { readonly key: string; readonly digest: string | null };
+
+/** ECDSA and RSA (PKCS #1) with SHA-256, SHA-384 or SHA-512, and Ed25519: the ones that certificates are signed with. */
+const ALGORITHMS = new Map<string, Algorithm>([
+  ['1.2.840.10045.4.3.2', { key: 'ec', digest: 'sha256' }],
+  ['1.2.840.10045.4.3.3', { key: 'ec', digest: 'sha384' }],
+  ['1.2.840.10045.4.3.4', { key: 'ec', digest: 'sha512' }],
+  ['1.2.840.113549.1.1.11', { key: 'rsa', digest: 'sha256' }],
+  ['1.2.840.113549.1.1.12', { key: 'rsa', digest: 'sha384' }],
+  ['1.2.840.113549.1.1.13', { key: 'rsa', digest: 'sha512' }],
+  ['1.3.101.112', { key: 'ed25519', digest: null }],
+]);
+
+/** Whether the key of a certificate signed this; the algorithm has to fit the key. */
+function isIssuerSigned({ publicKey }: Certificate, signed: IssuerSigned): boolean {
+  try {
+    return signed.algorithm.pss === undefined ? isSignedPlainly(publicKey, signed) : isSignedByPss(publicKey, signed, signed.algorithm.pss);
+  } catch {
+    return false;
+  }
+}
+
+function isSignedPlainly(key: KeyObject, { algorithm: { oid }, toBeSigned, signature }: IssuerSigned): boolean {
+  const algorithm = ALGORITHMS.get(oid);
+  if (algorithm === undefined || algorithm.key !== key.asymmetricKeyType) return false;
+  return verify(algorithm.digest, toBeSigned, key, signature);
+}
+
+/** RFC 4055 section 3: also with a key that is for PKCS #1 as well. */
+function isSignedByPss(key: KeyObject, { toBeSigned, signature }: IssuerSigned, { hash, saltLength }: PssParameters): boolean {
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'rsa-pss') return false;
+  const padding = constants.RSA_PKCS1_PSS_PADDING;
+  return verify(hash, toBeSigned, { key, padding, saltLength }, signature);
 }

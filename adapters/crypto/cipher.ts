@@ -1,12 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hash,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { Cipher } from '../../application/ports/cipher.ts';
 import type { Random } from '../../application/ports/random.ts';
 import { hmacs, type MacKey, type Macs } from '../../domain/audit/macs.ts';
@@ -43,10 +35,7 @@ export class MasterCipher extends Cipher {
   readonly #random: Pick<Random, 'bytes'>;
 
   /** @param settings `random`: what makes vectors quicker than one call of the library for each. */
-  constructor(settings: {
-    readonly masterSecrets: readonly string[];
-    readonly random?: Pick<Random, 'bytes'>;
-  }) {
+  constructor(settings: { readonly masterSecrets: readonly string[]; readonly random?: Pick<Random, 'bytes'> }) {
     super();
     this.#random = settings.random ?? { bytes: randomBytes };
     const [first, ...others] = settings.masterSecrets.map((secret) => new SealingKeys(secret));
@@ -76,9 +65,7 @@ export class MasterCipher extends Cipher {
 
     const place = Buffer.from(context, 'utf8');
     const end = bytes.length - TAG_BYTES;
-    const decipher = createDecipheriv(ALGORITHM, known.keyOf(place), bytes.subarray(0, IV_BYTES), {
-      authTagLength: TAG_BYTES,
-    })
+    const decipher = createDecipheriv(ALGORITHM, known.keyOf(place), bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
       .setAAD(place)
       .setAuthTag(bytes.subarray(end));
     return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, end)), decipher.final()]);

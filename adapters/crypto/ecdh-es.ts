@@ -1,11 +1,4 @@
-import {
-  createECDH,
-  createHash,
-  createPrivateKey,
-  diffieHellman,
-  generateKeyPairSync,
-  type KeyObject,
-} from 'node:crypto';
+import { createECDH, createHash, createPrivateKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { EncryptionKeyPair } from '../../application/ports/encryption.ts';
 import { decodeBase64url } from '../../domain/shared/base64url.ts';
 import { isJsonObject, type JsonObject } from '../../domain/shared/json.ts';
@@ -43,9 +36,7 @@ function pairOf(x: string, y: string, d: string): EncryptionKeyPair {
 export function privateKeyOf({ publicJwk: { x, y = '' }, d }: EncryptionKeyPair): KeyObject {
   const [scalar, ...point] = [d, x, y].map((part) => Buffer.from(part, 'base64url'));
   const der = Buffer.concat([BEFORE_SCALAR, scalar ?? Buffer.of(), BEFORE_POINT, ...point]);
-  return createPrivateKey(
-    `-----BEGIN EC PRIVATE KEY-----\n${der.toString('base64')}\n-----END EC PRIVATE KEY-----`,
-  );
+  return createPrivateKey(`-----BEGIN EC PRIVATE KEY-----\n${der.toString('base64')}\n-----END EC PRIVATE KEY-----`);
 }
 
 /** The shared secret, or `undefined` for a foreign or invalid public key. */
@@ -54,21 +45,20 @@ export function agree(publicKey: unknown, privateKey: KeyObject): Buffer | undef
   if (!isJsonObject(publicKey) || publicKey['kty'] !== 'EC' || publicKey['crv'] !== 'P-256') return undefined;
   if (Object.hasOwn(publicKey, 'd')) return undefined;
   const { x, y } = publicKey;
-  if (readBytes(x)?.length !== COORDINATE_BYTES || readBytes(y)?.length !== COORDINATE_BYTES)
-    return undefined;
+  if (parseBytes(x)?.length !== COORDINATE_BYTES || parseBytes(y)?.length !== COORDINATE_BYTES) return undefined;
   // None for a point that is not on the curve.
   const theirs = publicKeyOf({ kty: 'EC', crv: 'P-256', x: String(x), y: String(y) });
   return theirs && diffieHellman({ privateKey, publicKey: theirs });
 }
 
-function readBytes(value: unknown): Buffer | undefined {
+function parseBytes(value: unknown): Buffer | undefined {
   return typeof value === 'string' ? decodeBase64url(value) : undefined;
 }
 
 /** Concat KDF with SHA-256 (RFC 7518 section 4.6.2); one round gives the 256 bits that are enough. */
 export function deriveContentKey(secret: Buffer, header: JsonObject, bits: number): Buffer | undefined {
-  const apu = readBytes(header['apu'] ?? '');
-  const apv = readBytes(header['apv'] ?? '');
+  const apu = parseBytes(header['apu'] ?? '');
+  const apv = parseBytes(header['apv'] ?? '');
   if (apu === undefined || apv === undefined) return undefined;
   return createHash('sha256')
     .update(uint32(1))

@@ -1,15 +1,10 @@
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRawSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
-import { madeOnce } from '../../application/made-once.ts';
-import {
-  type DecryptionOptions,
-  Encryption,
-  type EncryptionKeyPair,
-  type HpkeMessage,
-} from '../../application/ports/encryption.ts';
+import { type DecryptionOptions, Encryption, type EncryptionKeyPair, type HpkeMessage } from '../../application/ports/encryption.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { madeOnce } from '../../application/tenant-cache/made-once.ts';
 import { MAX_RESPONSE_BYTES } from '../../domain/formats/credential-size.ts';
 import { decodeBase64url, encodeBase64url } from '../../domain/shared/base64url.ts';
 import { defined } from '../../domain/shared/defined.ts';
@@ -17,9 +12,8 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import { decodeJson, isJsonObject, type JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { agree, deriveContentKey, makeKeyPair, privateKeyOf } from './ecdh-es.ts';
-import { openHpke } from './hpke.ts';
-import { RequestEncryptionKeys } from './request-encryption-keys.ts';
+import { valueOrUndefined } from '../../domain/shared/value-or-undefined.ts';
+import { agree, deriveContentKey, keyPairOf, makeKeyPair, privateKeyOf } from './ecdh-es.ts';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -45,9 +39,7 @@ const deflate = promisify(deflateRaw);
 export class NodeEncryption extends Encryption {
   readonly #requestKeys: RequestEncryptionKeys;
   /** By their scalar: what was made or used last is mostly used next, and taking a key in costs half of an agreement. */
-  readonly #ready = new LRUCache<string, KeyObject>(
-    boundedBytes<KeyObject>(MAX_READY_BYTES, () => KEY_BYTES),
-  );
+  readonly #ready = new LRUCache<string, KeyObject>(boundedBytes<KeyObject>(MAX_READY_BYTES, () => KEY_BYTES));
 
   /** @param settings keys to derive those of the tenants from; the first makes the published ones. */
   constructor(settings: { readonly encryptionKeys: readonly KeyObject[] } = { encryptionKeys: [] }) {
@@ -71,7 +63,7 @@ export class NodeEncryption extends Encryption {
     const [protectedHeader = '', encryptedKey, ...rest] = parts;
     // RFC 7518 section 4.6: direct agreement has no encrypted key.
     if (parts.length !== 5 || encryptedKey !== '') return undefined;
-    const header = readHeader(protectedHeader, key.publicJwk.kid, options.inflate === true);
+    const header = parseHeader(protectedHeader, key.publicJwk.kid, options.inflate === true);
     const cipher = CIPHERS.get(header?.['enc']);
     const [iv, ciphertext, tag] = rest.map(decodeBase64url);
     if (header === undefined || cipher === undefined || ciphertext === undefined) return undefined;
@@ -82,9 +74,7 @@ export class NodeEncryption extends Encryption {
     if (contentKey === undefined) return undefined;
 
     // Of bytes, node finds out by two exceptions that they are no key object.
-    const decipher = createDecipheriv(cipher.cipher, createSecretKey(contentKey), iv, {
-      authTagLength: TAG_BYTES,
-    });
+    const decipher = createDecipheriv(cipher.cipher, createSecretKey(contentKey), iv, { authTagLength: TAG_BYTES });
     decipher.setAAD(Buffer.from(protectedHeader, 'ascii'));
     decipher.setAuthTag(tag);
     const opened = decipher.update(ciphertext);
@@ -128,17 +118,16 @@ export class NodeEncryption extends Encryption {
     const message = zip === undefined ? bytes : await deflate(bytes);
     const protectedHeader = encodeBase64url(JSON.stringify(header));
     const iv = randomBytes(IV_BYTES);
-    const encipher = createCipheriv(cipher.cipher, createSecretKey(contentKey), iv, {
-      authTagLength: TAG_BYTES,
-    });
+    const encipher = createCipheriv(cipher.cipher, createSecretKey(contentKey), iv, { authTagLength: TAG_BYTES });
     encipher.setAAD(Buffer.from(protectedHeader, 'ascii'));
     const ciphertext = Buffer.concat([encipher.update(message), encipher.final()]);
-    return [protectedHeader, '', ...[iv, ciphertext, encipher.getAuthTag()].map(encodeBase64url)].join('.');
+    const binaryParts = [iv, ciphertext, encipher.getAuthTag()].map(encodeBase64url);
+    return [protectedHeader, '', ...binaryParts].join('.');
   }
 }
 
 /** The header when it is one we answer to. */
-function readHeader(part: string, kid: string, inflates: boolean): JsonObject | undefined {
+function parseHeader(part: string, kid: string, inflates: boolean): JsonObject | undefined {
   const header = part.length > MAX_HEADER_LENGTH ? undefined : decodeJson(part);
   if (!isJsonObject(header) || header['alg'] !== 'ECDH-ES' || header['kid'] !== kid) return undefined;
   // RFC 7516 section 4.1.13: we understand no extension.
@@ -152,9 +141,66 @@ function readHeader(part: string, kid: string, inflates: boolean): JsonObject | 
 
 /** Stops at the limit, so that a small message costs no more than a large one that is not compressed. */
 function inflate(bytes: Buffer): Buffer | undefined {
+  return valueOrUndefined(() => inflateRawSync(bytes, { maxOutputLength: MAX_INFLATED_BYTES }));
+}
+
+/** Loaded with the first message; most services never get one. */
+async function suite() {
+  const { Aes128Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } = await import('@hpke/core');
+  return new CipherSuite({ kem: new DhkemP256HkdfSha256(), kdf: new HkdfSha256(), aead: new Aes128Gcm() });
+}
+
+/** See `Encryption.openHpke`. */
+async function openHpke({ enc, cipherText }: HpkeMessage, { publicJwk, d }: EncryptionKeyPair, info: Buffer): Promise<Buffer | undefined> {
+  const hpke = await suite();
+  const { kty, crv, x, y } = publicJwk;
+  const recipientKey = await hpke.kem.importKey('jwk', { kty, crv, x, y, d }, false);
   try {
-    return inflateRawSync(bytes, { maxOutputLength: MAX_INFLATED_BYTES });
+    const recipient = await hpke.createRecipientContext({ recipientKey, enc: bytes(enc), info: bytes(info) });
+    return Buffer.from(await recipient.open(bytes(cipherText)));
   } catch {
+    // A point that is none, another key, another transcript, a broken tag: the library tells them apart, nobody may.
     return undefined;
   }
+}
+
+/** As a buffer of its own: those of Node are views of a larger one. */
+function bytes(view: Uint8Array): ArrayBuffer {
+  return Uint8Array.from(view).buffer;
+}
+
+/** Order of P-256 (NIST SP 800-186 section 3.2.1.3). */
+const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+/** The order's 256 bits and 64 more, as FIPS 186-5 appendix A.2.1 wants at least, and then some. */
+const SEED_BYTES = 48;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** A pair with its key object. */
+const PAIR_BYTES = 4_000;
+
+/**
+ * The keys that wallets encrypt credential requests to. They follow from master secret and tenant, so that nothing is stored and every
+ * instance has them; a wallet that read the metadata before a new secret was put in front still finds its key.
+ */
+class RequestEncryptionKeys {
+  readonly #tenants: LRUCache<TenantId, readonly EncryptionKeyPair[]>;
+
+  constructor(masterKeys: readonly KeyObject[]) {
+    const memoMethod = (tenantId: TenantId) => masterKeys.map((key) => keyPairOf(scalarOf(key, tenantId)));
+    this.#tenants = new LRUCache<TenantId, readonly EncryptionKeyPair[]>({
+      ...boundedBytes<readonly EncryptionKeyPair[]>(MAX_BYTES, ({ length }) => length * PAIR_BYTES),
+      memoMethod,
+    });
+  }
+
+  /** @returns one for each master secret, in their order. */
+  of(tenantId: TenantId): readonly EncryptionKeyPair[] {
+    return this.#tenants.memo(tenantId);
+  }
+}
+
+/** FIPS 186-5 appendix A.2.1: a number between 1 and the order less 1, with no noticeable bias. */
+function scalarOf(key: KeyObject, tenantId: TenantId): Buffer {
+  const seed = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), tenantId, SEED_BYTES));
+  const scalar = (BigInt(`0x${seed.toString('hex')}`) % (ORDER - 1n)) + 1n;
+  return Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex');
 }

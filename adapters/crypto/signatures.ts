@@ -1,9 +1,10 @@
 import { type KeyObject, verify } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
 import { Signatures } from '../../application/ports/signatures.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
 import { derSignature } from '../../domain/formats/der/ecdsa-signature.ts';
 import { curveOf, type PublicJwk, publicKeyOf } from '../../domain/shared/jwk.ts';
+import { valueOrUndefined } from '../../domain/shared/value-or-undefined.ts';
 
 const MAX_KEY_BYTES = 14 * 1024 * 1024;
 /** What the library holds for one. */
@@ -13,12 +14,7 @@ const KEY_BYTES = 1_500;
 export class NodeSignatures extends Signatures {
   readonly #keys = new LRUCache<string, KeyObject>(boundedBytes<KeyObject>(MAX_KEY_BYTES, () => KEY_BYTES));
 
-  override verify(
-    key: PublicJwk,
-    data: Uint8Array | string,
-    signature: Uint8Array,
-    seen: 'once' | 'often' = 'often',
-  ): boolean {
+  override verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array, seen: 'once' | 'often' = 'often'): boolean {
     const curve = curveOf(key.crv);
     // RFC 7518 section 3.4: r and s have the length of the curve, always. RFC 8037 section 3.1: so they have on Ed25519.
     if (curve === undefined || signature.length !== 2 * curve.bytes) return false;
@@ -27,11 +23,7 @@ export class NodeSignatures extends Signatures {
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
     // With options beside the key, or signatures in another form, node takes half as long again.
     const form = curve.kty === 'OKP' ? signature : derSignature(signature);
-    try {
-      return verify(curve.hash, bytes, imported, form);
-    } catch {
-      return false;
-    }
+    return valueOrUndefined(() => verify(curve.hash, bytes, imported, form)) ?? false;
   }
 
   #import(key: PublicJwk): KeyObject | undefined {

@@ -19,10 +19,7 @@ export class X509Authority extends CertificateAuthority {
     this.#ports = ports;
   }
 
-  override async issue(
-    request: CertificateRequest,
-    signer: { readonly key: SigningKey; readonly certificate?: string },
-  ): Promise<string> {
+  override async issue(request: CertificateRequest, signer: { readonly key: SigningKey; readonly certificate?: string }): Promise<string> {
     return (await this.#load()).issue(request, signer);
   }
 

@@ -37,29 +37,15 @@ export function extensionsOf(request: CertificateRequest, issuerKeyId: string | 
     new AuthorityKeyIdentifierExtension(issuerKeyId ?? own),
     ...alternativeNames(request.dnsNames, request.uris, request.contact),
     // ISO/IEC 18013-5 tables B.1 and B.3
-    ...(request.issuerContact === undefined
-      ? []
-      : [new IssuerAlternativeNameExtension([contactName(request.issuerContact)])]),
-    ...(request.revocationList === undefined
-      ? []
-      : [new CRLDistributionPointsExtension([request.revocationList])]),
-    ...(request.issuerCertificate === undefined
-      ? []
-      : [new AuthorityInfoAccessExtension({ caIssuers: [request.issuerCertificate] })]),
-    ...(request.policies === undefined || request.policies.length === 0
-      ? []
-      : [new CertificatePolicyExtension([...request.policies])]),
-    ...(request.extendedKeyUsages === undefined
-      ? []
-      : [new ExtendedKeyUsageExtension([...request.extendedKeyUsages], true)]),
+    ...(request.issuerContact === undefined ? [] : [new IssuerAlternativeNameExtension([contactName(request.issuerContact)])]),
+    ...(request.revocationList === undefined ? [] : [new CRLDistributionPointsExtension([request.revocationList])]),
+    ...(request.issuerCertificate === undefined ? [] : [new AuthorityInfoAccessExtension({ caIssuers: [request.issuerCertificate] })]),
+    ...(request.policies === undefined || request.policies.length === 0 ? [] : [new CertificatePolicyExtension([...request.policies])]),
+    ...(request.extendedKeyUsages === undefined ? [] : [new ExtendedKeyUsageExtension([...request.extendedKeyUsages], true)]),
   ];
 }
 
-export function alternativeNames(
-  dnsNames: readonly string[] = [],
-  uris: readonly string[] = [],
-  contact?: string,
-): Extension[] {
+export function alternativeNames(dnsNames: readonly string[] = [], uris: readonly string[] = [], contact?: string): Extension[] {
   const names = [
     ...dnsNames.map((value) => ({ type: 'dns' as const, value })),
     ...uris.map((value) => ({ type: 'url' as const, value })),

@@ -18,7 +18,7 @@ import {
 } from '../../application/ports/certificate-authority.ts';
 import type { Kms, SigningKey } from '../../application/ports/kms.ts';
 import type { Random } from '../../application/ports/random.ts';
-import { type Certificate, readCertificate } from '../../domain/formats/der/certificate.ts';
+import { type Certificate, parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { keyIdentifier } from '../../domain/keys/authority-address.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { alternativeNames, extensionsOf, USAGES } from './x509-extensions.ts';
@@ -50,7 +50,7 @@ export class X509Writer extends CertificateAuthority {
 
   /** @throws Error when the KMS signed with another key than the issuer's certificate, or the request, names. */
   override async issue(request: CertificateRequest, signer: Signer): Promise<string> {
-    const issuer = signer.certificate === undefined ? undefined : readIssuer(signer.certificate);
+    const issuer = signer.certificate === undefined ? undefined : parseIssuer(signer.certificate);
     const subject = new Name(subjectName(request.subject));
     const certificate = await X509CertificateGenerator.create(
       {
@@ -67,8 +67,7 @@ export class X509Writer extends CertificateAuthority {
     );
 
     const made = new X509Certificate(Buffer.from(certificate.rawData));
-    if (!made.verify(issuer?.publicKey ?? made.publicKey))
-      throw new Error('The signing key does not belong to the issuing certificate.');
+    if (!made.verify(issuer?.publicKey ?? made.publicKey)) throw new Error('The signing key does not belong to the issuing certificate.');
     return made.raw.toString('base64');
   }
 
@@ -77,7 +76,7 @@ export class X509Writer extends CertificateAuthority {
     { thisUpdate, nextUpdate, number, revoked }: RevocationListRequest,
     { key, certificate }: Signer & { readonly certificate: string },
   ): Promise<Buffer> {
-    const issuer = readIssuer(certificate);
+    const issuer = parseIssuer(certificate);
     const { publicJwk } = issuer;
     if (publicJwk === undefined) throw new Error('The issuing certificate has a key of another kind.');
     const list = await X509CrlGenerator.create(
@@ -103,10 +102,7 @@ export class X509Writer extends CertificateAuthority {
   }
 
   /** @throws Error when the KMS signed with another key than the one that is to be certified. */
-  override async request(
-    { subject, publicJwk, dnsNames }: CertificateWish,
-    key: SigningKey,
-  ): Promise<string> {
+  override async request({ subject, publicJwk, dnsNames }: CertificateWish, key: SigningKey): Promise<string> {
     const request = await Pkcs10CertificateRequestGenerator.create(
       {
         name: new Name(subjectName(subject)),
@@ -117,8 +113,7 @@ export class X509Writer extends CertificateAuthority {
       this.#signingCrypto(key, publicJwk),
     );
     // RFC 2986 section 3: the signature proves that the one who asks has the key.
-    if (!(await request.verify(webcrypto)))
-      throw new Error('The signing key is not the one to be certified.');
+    if (!(await request.verify(webcrypto))) throw new Error('The signing key is not the one to be certified.');
     return Buffer.from(request.rawData).toString('base64');
   }
 
@@ -133,9 +128,7 @@ export class X509Writer extends CertificateAuthority {
   #signingCrypto(key: SigningKey, publicJwk: PublicJwk): webcrypto.Crypto {
     const { kms } = this.#ports;
     const subtle = {
-      async exportKey(): Promise<ArrayBuffer> {
-        return spki(publicJwk).buffer;
-      },
+      exportKey: async (): Promise<ArrayBuffer> => spki(publicJwk).buffer,
       async sign(_algorithm: unknown, _key: unknown, data: ArrayBuffer): Promise<ArrayBuffer> {
         return new Uint8Array(await kms.sign(key, new Uint8Array(data))).buffer;
       },
@@ -161,16 +154,14 @@ function subjectName(subject: CertificateRequest['subject']): JsonNameParams {
   return [
     ...(country === undefined ? [] : [{ C: [{ printableString: country }] }]),
     ...(organization === undefined ? [] : [{ O: [{ utf8String: organization }] }]),
-    ...(organizationIdentifier === undefined
-      ? []
-      : [{ [ORGANIZATION_IDENTIFIER]: [{ utf8String: organizationIdentifier }] }]),
+    ...(organizationIdentifier === undefined ? [] : [{ [ORGANIZATION_IDENTIFIER]: [{ utf8String: organizationIdentifier }] }]),
     { CN: [{ utf8String: commonName }] },
   ];
 }
 
 /** @throws Error for what is no certificate. */
-function readIssuer(certificate: string): Certificate {
-  const issuer = readCertificate(Buffer.from(certificate, 'base64'));
+function parseIssuer(certificate: string): Certificate {
+  const issuer = parseCertificate(Buffer.from(certificate, 'base64'));
   if (issuer === undefined) throw new Error('The issuing certificate cannot be read.');
   return issuer;
 }

@@ -5,7 +5,7 @@ import type { PortsOf, Token, Tokens } from '../../application/needs.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import type { EditedKind } from '../../domain/resources.ts';
 import type { Failure } from '../../domain/shared/failure.ts';
-import type { RateLimitGroup } from './rate-limits.ts';
+import type { RateLimitGroup } from './limits/rate-limits.ts';
 
 /** Whose error bodies a route speaks: problem+json for administrators, the protocol's own for wallets, a page for users. */
 export type Surface = 'admin' | 'oauth' | 'vci' | 'vp' | 'document' | 'page';
@@ -105,15 +105,12 @@ export type OtherForm = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-export type RouteDefinition<
-  A extends Access,
-  P extends z.ZodType,
-  Q extends z.ZodType,
-  B extends z.ZodType,
-> = {
+export type RouteDefinition<A extends Access, P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> = {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** With `:name` parameters. Tenant paths of wallets begin with `/:tenant`. */
   readonly path: string;
+  /** Name of the operation in the API document. Generated clients have a method of this name. */
+  readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
@@ -139,9 +136,7 @@ export type RouteDefinition<
     readonly group: RateLimitGroup;
     readonly perAddress?: boolean;
     /** Of the caller's client; where there is no caller, of the client that the request names. */
-    readonly perClient?:
-      | boolean
-      | ((input: Input<A, z.output<P>, z.output<Q>, z.output<B>>) => string | undefined);
+    readonly perClient?: boolean | ((input: Input<A, z.output<P>, z.output<Q>, z.output<B>>) => string | undefined);
   };
   /** Answers may also be a JWT, as with `bodyKind` `unread`. */
   readonly asJwt?: boolean;
@@ -149,11 +144,7 @@ export type RouteDefinition<
    * Is told of a body that could not be read: too large, of another media type, not a form or not JSON. The caller gets the error.
    * @param params as they stand in the address. @param requestId of the HTTP request.
    */
-  readonly onUnreadBody?: (
-    params: Readonly<Record<string, string | undefined>>,
-    error: Failure,
-    requestId: string,
-  ) => Promise<void>;
+  readonly onUnreadBody?: (params: Readonly<Record<string, string | undefined>>, error: Failure, requestId: string) => Promise<void>;
   /** Documented answers: a schema, a sentence when there is no JSON body, or what comes in another form. */
   readonly responses: Readonly<Record<number, z.ZodType | string | OtherForm>>;
   /**
@@ -166,14 +157,17 @@ export type RouteDefinition<
   };
   /** Of a page: what fails is told as JSON of OAuth, unless the reader would rather have HTML. */
   readonly isToldByAccept?: true;
-  /** Answers browsers with a page, and programs with JSON. */
-  readonly isPageForBrowsers?: true;
+  /** The page that a browser gets when a person opens the address; programs get what `handle` returns. */
+  readonly browserPage?: (request: Pick<RawRequest, 'languages'>) => Reply;
   /** Takes an `Idempotency-Key`. */
   readonly isRepeatable?: true;
   /** Shows that thing as it is: members that answers have and nobody writes may be sent back as they are there. */
-  readonly shows?: (
-    input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'caller' | 'params'>,
-  ) => Promise<Reply>;
+  readonly shows?: (input: Pick<Input<A, z.output<P>, z.output<Q>, z.output<B>>, 'caller' | 'params'>) => Promise<Reply>;
+  /**
+   * Example values of parameters of path and query, by name; executed by the tests as `example` is. Parameters that mean the same in
+   * every route have theirs in `openapi/openapi-examples.ts`.
+   */
+  readonly exampleParameters?: Readonly<Record<string, unknown>>;
   /** An example request body, executed by the tests; what stands in angle brackets was answered by a call before. */
   readonly example?: unknown;
   handle(input: Input<A, z.output<P>, z.output<Q>, z.output<B>>): Promise<Reply> | Reply;
@@ -192,6 +186,16 @@ export function route<
   return definition as unknown as Route;
 }
 
+/** Whether an address hands something out to wallets. */
+export function isForWallets({ method, surface }: Route): boolean {
+  return method === 'get' && (surface === 'vci' || surface === 'vp');
+}
+
+/** Whether a person who opens the address in a browser reads a page, at least where something is wrong. */
+export function hasBrowserPages({ browserPage, method, surface }: Route): boolean {
+  return browserPage !== undefined || surface === 'page' || (surface !== 'admin' && method === 'get');
+}
+
 export const DEFAULT_BODY_LIMIT = 64 * 1024;
 
 /** @returns what a token stands for. */
@@ -200,10 +204,7 @@ export type Find = <T>(token: Token<T>) => T;
 /** Routes that belong together; made once the use cases that they lead to are there. */
 export type Family = (find: Find) => readonly Route[];
 
-export function family<T extends Tokens>(
-  useCases: T,
-  make: (useCases: PortsOf<T>) => readonly Route[],
-): Family {
+export function family<T extends Tokens>(useCases: T, make: (useCases: PortsOf<T>) => readonly Route[]): Family {
   return (find) => {
     const found = Object.entries(useCases).map(([name, token]) => [name, find(token)]);
     return make(Object.fromEntries(found) as PortsOf<T>);

@@ -1,39 +1,31 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import { viewOf } from './view-of.ts';
+import { viewOf } from './output/view-of.ts';
 
 /** What a delete answers. */
-export const DeletedView = z
-  .object({ id: z.string() })
-  .meta({ id: 'Deleted', description: 'The id of what was deleted' });
+export const DeletedView = object({ id: z.string() }).meta({ id: 'Deleted', description: 'The id of what was deleted' });
 
 /** RFC 6749 section 5.2 and what follows its example. Protocols add members of their own, such as `interval`. */
-export const ProtocolError = z
-  .looseObject({ error: z.string(), error_description: z.string().optional() })
-  .meta({ id: 'ProtocolError' });
+export const ProtocolError = z.looseObject({ error: z.string(), error_description: z.string().optional() }).meta({ id: 'ProtocolError' });
 
 /** A tenant as far as things of its own name it. */
-export const TenantReference = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    status: z.enum(['active', 'suspended']),
-    createdAt: z.iso.datetime(),
-  })
-  .meta({ id: 'TenantReference', description: 'The tenant that this belongs to' });
+export const TenantReference = object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  status: z.enum(['active', 'suspended']),
+  createdAt: z.iso.datetime(),
+}).meta({ id: 'TenantReference', description: 'The tenant that this belongs to' });
 
 export function toTenantReference(tenant: ReferredTenant) {
   return viewOf(TenantReference, tenant);
 }
 
-export type ReferredTenant = Pick<Tenant, 'name' | 'description' | 'status' | 'createdAt'> & {
-  readonly id: string;
-};
+export type ReferredTenant = Pick<Tenant, 'name' | 'description' | 'status' | 'createdAt'> & { readonly id: string };
 
 /** The first segment of the paths that wallets call. */
-export const TenantPath = z.object({
+export const TenantPath = object({
   tenant: z
     .string()
     .max(63)

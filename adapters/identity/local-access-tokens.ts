@@ -1,10 +1,6 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import {
-  type AccessTokenClaims,
-  AccessTokens,
-  type VerifiedAccess,
-} from '../../application/ports/access-tokens.ts';
+import { type AccessTokenClaims, AccessTokens, type VerifiedAccess } from '../../application/ports/access-tokens.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Random } from '../../application/ports/random.ts';
 import { Role } from '../../domain/clients/role.ts';
@@ -20,11 +16,7 @@ const MAX_TOKEN_LENGTH = 8192;
 const MAX_KNOWN_BYTES = 2 * 1024 * 1024;
 
 type Ports = { readonly clock: Clock; readonly random: Random };
-type Settings = {
-  readonly key: KeyObject;
-  readonly issuer: string;
-  readonly lifetimeSeconds: number;
-};
+type Settings = { readonly key: KeyObject; readonly issuer: string; readonly lifetimeSeconds: number };
 
 /** With its times in seconds. */
 type ReadToken = { readonly access: VerifiedAccess; readonly iat: number; readonly exp: number };
@@ -35,10 +27,7 @@ export class LocalAccessTokens extends AccessTokens {
   readonly #ports: Ports;
   readonly #settings: Settings;
   /** Whose signature is good: a client comes with the same token for as long as it lives. */
-  readonly #known = new LRUCache<string, ReadToken>({
-    maxSize: MAX_KNOWN_BYTES,
-    sizeCalculation: (_, token) => token.length + 500,
-  });
+  readonly #known = new LRUCache<string, ReadToken>({ maxSize: MAX_KNOWN_BYTES, sizeCalculation: (_, token) => token.length + 500 });
 
   constructor(ports: Ports, settings: Settings) {
     super();

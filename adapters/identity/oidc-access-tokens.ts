@@ -1,28 +1,17 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
-import {
-  AccessTokens,
-  type IssuedAccessToken,
-  type VerifiedAccess,
-} from '../../application/ports/access-tokens.ts';
-import {
-  AuthorizationServerError,
-  type AuthorizationServers,
-} from '../../application/ports/authorization-servers.ts';
+import { AccessTokens, type IssuedAccessToken, type VerifiedAccess } from '../../application/ports/access-tokens.ts';
+import { AuthorizationServerError, type AuthorizationServers } from '../../application/ports/authorization-servers.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Log } from '../../application/ports/log.ts';
-import { type ExternalIdentityRules, readExternalIdentity } from '../../domain/clients/external-identity.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { type ExternalIdentityRules, parseExternalIdentity } from '../../domain/clients/external-identity.ts';
 import { assertAccessToken, assertBearer, EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AUDIENCE } from './local-access-tokens.ts';
 
-type Ports = {
-  readonly authorizationServers: AuthorizationServers;
-  readonly clock: Clock;
-  readonly log: Log;
-};
+type Ports = { readonly authorizationServers: AuthorizationServers; readonly clock: Clock; readonly log: Log };
 
 type Settings = ExternalIdentityRules & {
   readonly issuer: string;
@@ -44,8 +33,7 @@ const WORDS: Partial<Record<ForeignTokenReason, string>> = {
   not_yet_valid: 'is not valid yet; check the clocks',
   type: 'is of another type; typ is at+jwt or JWT',
   id_token: 'is an ID token or another that is no access token; send the access token',
-  key_binding:
-    'is bound to a key (cnf), and calls here bring no proof of it; have the provider issue a bearer token',
+  key_binding: 'is bound to a key (cnf), and calls here bring no proof of it; have the provider issue a bearer token',
   unknown_key: 'is signed with a key that the provider does not publish',
   signature: 'is not signed by the provider',
 };
@@ -70,11 +58,8 @@ export class OidcAccessTokens extends AccessTokens {
 
   #describe(reason: ForeignTokenReason): string {
     const { algorithm, subjectClaim } = this.#settings;
-    if (reason === 'algorithm')
-      return `the access token is not signed with ${algorithm}, as OIDC_ALGORITHM says`;
-    if (reason === 'subject') {
-      return `the access token does not say who calls: it needs ${subjectClaim} (OIDC_SUB), and client_id or azp`;
-    }
+    if (reason === 'algorithm') return `the access token is not signed with ${algorithm}, as OIDC_ALGORITHM says`;
+    if (reason === 'subject') return `the access token does not say who calls: it needs ${subjectClaim} (OIDC_SUB), and client_id or azp`;
     return `the access token ${WORDS[reason] ?? 'cannot be read'}`;
   }
 
@@ -91,7 +76,7 @@ export class OidcAccessTokens extends AccessTokens {
       if (verified.algorithm !== algorithm) throw new ForeignTokenError('algorithm');
       assertAccessToken(verified.type, verified.claims);
       assertBearer(verified.claims);
-      const identity = readExternalIdentity(verified.claims, this.#settings);
+      const identity = parseExternalIdentity(verified.claims, this.#settings);
       if (identity === undefined) throw new ForeignTokenError('subject');
       const ends = Number(verified.claims['exp']) * 1000;
       const access = { ...identity, isExternal: true, expiresAt: new Date(ends) } as const;

@@ -71,8 +71,8 @@ export class CheckedSignatures extends KmsProvider {
     return this.#ports.provider.remove(key);
   }
 
-  override check(): Promise<void> {
-    return this.#ports.provider.check();
+  override assertReachable(): Promise<void> {
+    return this.#ports.provider.assertReachable();
   }
 
   override close(): Promise<void> {
@@ -88,15 +88,12 @@ export class CheckedSignatures extends KmsProvider {
   /** @throws Failure `unavailable`, whose `cause` is for the log. */
   #assert({ publicJwk, handle }: SigningKey, data: ToSign, signature: Uint8Array | undefined): void {
     const { name, signatures } = this.#ports;
-    if (publicJwk !== undefined && signature !== undefined && signatures.verify(publicJwk, data, signature))
-      return;
+    if (publicJwk !== undefined && signature !== undefined && signatures.verify(publicJwk, data, signature)) return;
     throw new Failure(
       'unavailable',
       { message: 'the key cannot be used at present; try again', retryAfterSeconds: RETRY_SECONDS },
       {
-        cause: new OperatorReason(
-          `the key provider "${name}" made a signature that is not by the key ${handle.keyId}`,
-        ),
+        cause: new OperatorReason(`the key provider "${name}" made a signature that is not by the key ${handle.keyId}`),
       },
     );
   }

@@ -1,10 +1,13 @@
+import { FairQueue, type Slot } from '../../application/queues/fair-queue.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 
 /** Failures in a row after which a provider is left alone for a while. */
 const MAX_FAILURES = 5;
 const REST_MS = 2_000;
-/** Calls that may wait for their turn; each holds little more than what it is about to sign. */
+/** Calls that may wait for a slot; each holds little more than what it is about to sign. */
 const MAX_WAITING = 5_000;
+/** All calls are of one party, so they are made in the order of arrival. */
+const PARTY = 'provider';
 
 /**
  * What concerns one key or one request alone, such as a key that somebody destroyed: it says nothing about whether the
@@ -27,8 +30,7 @@ type Settings = {
  */
 export class GuardedCalls {
   readonly #settings: Settings;
-  readonly #waiting: (() => void)[] = [];
-  #underWay = 0;
+  readonly #queue: FairQueue;
   /** When the time of the calls under way is over; some of them hang beyond it. */
   readonly #ends = new Set<{ readonly at: number }>();
   #failures = 0;
@@ -38,6 +40,9 @@ export class GuardedCalls {
 
   constructor(settings: Settings) {
     this.#settings = settings;
+    this.#queue = new FairQueue({ slots: settings.atOnce, waiting: MAX_WAITING }, () =>
+      this.unavailable(new Error('too many calls wait for it')),
+    );
   }
 
   /**
@@ -45,11 +50,17 @@ export class GuardedCalls {
    * @throws Failure `unavailable`; a `Failure` of `work` itself, such as `invalid_input`, is passed on.
    */
   async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const deadline = performance.now() + this.#settings.timeoutMs;
+    const { timeoutMs } = this.#settings;
+    const deadline = performance.now() + timeoutMs;
     const isProbe = this.#admit();
+    const call = new AbortController();
+    let slot: Slot | undefined;
+    const timer = setTimeout(() => {
+      call.abort(slot === undefined ? this.#noSlotError() : new Error(`no answer within ${timeoutMs} ms`));
+    }, timeoutMs);
     try {
-      await this.#turn(deadline);
-      const result = await this.#within(work, deadline);
+      slot = this.#queue.enter(PARTY) ?? (await this.#queue.wait(PARTY, call.signal));
+      const result = await this.#call(work, slot, call.signal, deadline);
       this.#failures = 0;
       this.#restsUntil = 0;
       return result;
@@ -58,6 +69,7 @@ export class GuardedCalls {
       if (!(error instanceof KeyRefused)) this.#count();
       throw this.unavailable(error);
     } finally {
+      clearTimeout(timer);
       if (isProbe) this.#isProbing = false;
     }
   }
@@ -83,48 +95,24 @@ export class GuardedCalls {
     return true;
   }
 
-  /** Waits until fewer calls are under way. */
-  async #turn(deadline: number): Promise<void> {
-    if (this.#underWay < this.#settings.atOnce) {
-      this.#underWay++;
-      return;
-    }
-    if (this.#waiting.length >= MAX_WAITING) throw this.unavailable(new Error('too many calls wait for it'));
-    await new Promise<void>((resolve, reject) => {
-      const next = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(next), 1);
-        // Where everything hangs, no call gets so far as to fail by itself.
-        if (this.#hangs()) this.#count();
-        reject(this.unavailable(new Error('other calls to it took all of the time')));
-      }, deadline - performance.now());
-      this.#waiting.push(next);
-    });
+  /** Where all calls hang, no call gets so far as to fail by itself, so the waiting calls count. */
+  #noSlotError(): Failure {
+    if (this.#hangs()) this.#count();
+    return this.unavailable(new Error('other calls to it took all of the time'));
   }
 
-  /** What takes longer than its time is given up; its place is free when it has really ended. */
-  #within<T>(work: (signal: AbortSignal) => Promise<T>, deadline: number): Promise<T> {
-    const aborting = new AbortController();
+  /** Rejects when `signal` is aborted. The slot is free when the work has really ended. */
+  #call<T>(work: (signal: AbortSignal) => Promise<T>, slot: Slot, signal: AbortSignal, deadline: number): Promise<T> {
     const end = { at: deadline };
     this.#ends.add(end);
     return new Promise<T>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        const error = new Error(`no answer within ${this.#settings.timeoutMs} ms`);
-        aborting.abort(error);
-        reject(error);
-      }, deadline - performance.now());
-      const letGo = () => {
-        clearTimeout(timer);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      const leave = () => {
         this.#ends.delete(end);
-        const next = this.#waiting.shift();
-        if (next === undefined) this.#underWay--;
-        else next();
+        this.#queue.leave(slot);
       };
-      // What throws before it waits for anything has ended, too.
-      new Promise<T>((done) => done(work(aborting.signal))).then(resolve, reject).finally(letGo);
+      // Work that throws synchronously has ended, too.
+      new Promise<T>((done) => done(work(signal))).then(resolve, reject).finally(leave);
     });
   }
 

@@ -20,16 +20,11 @@ export abstract class KmsProvider {
   abstract sign(key: SigningKey, data: ToSign): Uint8Array | Promise<Uint8Array>;
 
   /** @returns a signature for each of `datas`, in their order; all or none. */
-  abstract signMany(
-    key: SigningKey,
-    datas: readonly ToSign[],
-  ): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
+  abstract signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
 
   /** @throws Failure `invalid_input` unless the provider overrides it and the key is a signature key of this service. */
   import(_tenantId: string, _privateKey: PrivateKeyMaterial): Promise<StoredKey> {
-    return Promise.reject(
-      new Failure('invalid_input', 'This KMS provider takes no private keys from outside.'),
-    );
+    return Promise.reject(new Failure('invalid_input', 'This KMS provider takes no private keys from outside.'));
   }
 
   /**
@@ -47,7 +42,7 @@ export abstract class KmsProvider {
   async remove(_key: SigningKey): Promise<void> {}
 
   /** Resolves when keys can be used. @throws Error that tells the operator why not. */
-  async check(): Promise<void> {}
+  async assertReachable(): Promise<void> {}
 
   async close(): Promise<void> {}
 }

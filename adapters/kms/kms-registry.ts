@@ -30,19 +30,13 @@ export class KmsRegistry extends Kms {
     this.#providers = new Map(settings.providers.map((entry) => [entry.name, entry]));
     this.#default = settings.default;
     this.#tenantDefaults = new Map(Object.entries(settings.tenantDefaults ?? {}));
-    if (this.#providers.size !== settings.providers.length) {
-      throw new Error('The KMS configuration names a provider twice.');
-    }
+    if (this.#providers.size !== settings.providers.length) throw new Error('The KMS configuration names a provider twice.');
     for (const name of [this.#default, ...this.#tenantDefaults.values()]) {
       if (!this.#providers.has(name)) throw new Error(missing(name));
     }
   }
 
-  override async generate(
-    tenantId: string,
-    algorithm: SigningAlgorithm,
-    provider?: string,
-  ): Promise<StoredKey> {
+  override async generate(tenantId: string, algorithm: SigningAlgorithm, provider?: string): Promise<StoredKey> {
     const at = this.#birthplace(tenantId, provider);
     assertAlgorithm(at, algorithm);
     return named(at, () => at.provider.generate(tenantId, algorithm));
@@ -68,10 +62,7 @@ export class KmsRegistry extends Kms {
     return this.#holder(key).sign(key, data);
   }
 
-  override signMany(
-    key: SigningKey,
-    datas: readonly ToSign[],
-  ): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+  override signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
     return this.#holder(key).signMany(key, datas);
   }
 
@@ -86,10 +77,7 @@ export class KmsRegistry extends Kms {
   override providers(tenantId?: string): readonly KeyProvider[] {
     return [...this.#providers.values()]
       .filter((provider) => isFor(provider, tenantId))
-      .map(({ name, type, provider: { algorithms } }) => ({
-        ...{ name, type, algorithms },
-        default: name === this.#default,
-      }))
+      .map(({ name, type, provider: { algorithms } }) => ({ name, type, algorithms, default: name === this.#default }))
       .sort((a, b) => Number(b.default) - Number(a.default));
   }
 
@@ -97,13 +85,13 @@ export class KmsRegistry extends Kms {
     return this.#tenantDefaults.get(tenantId) ?? this.#default;
   }
 
-  override async check(provider: string): Promise<void> {
+  override async assertReachable(provider: string): Promise<void> {
     const known = this.#providers.get(provider);
     if (known === undefined) throw new Error(missing(provider));
     const now = performance.now();
     const last = this.#checks.get(provider);
     if (last !== undefined && now - last.at < CHECK_COUNTS_MS) return last.result;
-    const result = known.provider.check();
+    const result = known.provider.assertReachable();
     this.#checks.set(provider, { at: now, result });
     return result;
   }
@@ -132,10 +120,7 @@ function isFor({ onlyFor }: NamedProvider, tenantId: string | undefined): boolea
 
 function assertAlgorithm({ name, provider: { algorithms } }: NamedProvider, wanted: SigningAlgorithm): void {
   if (algorithms.includes(wanted)) return;
-  throw new Failure(
-    'invalid_input',
-    `The KMS provider "${name}" makes no keys for ${wanted}, but for: ${algorithms.join(', ')}.`,
-  );
+  throw new Failure('invalid_input', `The KMS provider "${name}" makes no keys for ${wanted}, but for: ${algorithms.join(', ')}.`);
 }
 
 /** Who makes keys is told which provider does not answer; a wallet is not. */

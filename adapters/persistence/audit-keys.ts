@@ -1,16 +1,13 @@
 import { createSecretKey } from 'node:crypto';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { MacKey, Macs } from '../../domain/audit/macs.ts';
-import type { JobSql } from './maintenance/job-sql.ts';
+import type { JobSql } from './job-sql.ts';
 import { named } from './statement.ts';
 
 /** Purpose of the key under which the audit log is chained. */
 export const AUDIT_LOG = 'vidimus/audit-log';
 
-const FORMER = named(
-  'former_audit_keys',
-  'select id, audit_key from sealing_keys where audit_key is not null',
-);
+const FORMER = named('former_audit_keys', 'select id, audit_key from sealing_keys where audit_key is not null');
 
 /** Where the audit key of a former master secret is sealed. */
 export function auditKeyPlace(id: string): string {

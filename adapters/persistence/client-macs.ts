@@ -1,7 +1,7 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
 import type { Client } from '../../domain/clients/client.ts';
-import type { JobSql } from './maintenance/job-sql.ts';
+import type { JobSql } from './job-sql.ts';
 import type { PostgresSql } from './postgres/sql.ts';
 import { CLIENT_COLUMNS, clientOf } from './rows/tenant-columns.ts';
 import type { SqliteSql } from './sqlite/sql.ts';
@@ -13,24 +13,15 @@ export const ROLLING_UPGRADE_MS = 15 * 60_000;
 const SWEEP_EVERY_MS = 30_000;
 
 /** One row says since when every client has a code. */
-const READ_MARKER = named(
-  'client_macs_marker',
-  'select since, tolerated_until, code from client_mac_markers',
-);
+const READ_MARKER = named('client_macs_marker', 'select since, tolerated_until, code from client_mac_markers');
 const PUT_MARKER = `insert into client_mac_markers (id, since, tolerated_until, code) values ('clients', $1, $2, $3)
   on conflict (id) do nothing`;
 const PUT_MARKER_POSTGRES = named('put_client_macs_marker', `${PUT_MARKER} returning 1 as changed`);
 const PUT_MARKER_SQLITE = named('put_client_macs_marker', PUT_MARKER);
 const ALL = named('clients_to_protect', `select ${CLIENT_COLUMNS} from clients order by client_id`);
-const CHANGED = named(
-  'clients_changed_since',
-  `select ${CLIENT_COLUMNS} from clients where updated_at >= $1 order by client_id`,
-);
+const CHANGED = named('clients_changed_since', `select ${CLIENT_COLUMNS} from clients where updated_at >= $1 order by client_id`);
 const PUT_MAC = named('put_client_mac', 'update clients set mac = $1 where client_id = $2 and version = $3');
-const PAGE = named(
-  'page_client_macs',
-  `select ${CLIENT_COLUMNS} from clients where client_id > $1 order by client_id limit $2`,
-);
+const PAGE = named('page_client_macs', `select ${CLIENT_COLUMNS} from clients where client_id > $1 order by client_id limit $2`);
 
 /**
  * Codes over what a client may do and over its secret hash, so that nobody who only writes to the database grants rights.
@@ -60,19 +51,19 @@ export class ClientMacs {
   }
 
   /** @returns undefined for a row that something else than the service wrote. */
-  accept(client: Client, mac: string | null | undefined): Client | undefined {
+  verify(client: Client, mac: string | null | undefined): Client | undefined {
     return this.isGenuine(client, mac) ? client : undefined;
   }
 
   /** The same for a row that `CLIENT_COLUMNS` select. */
-  read(row: Row): Client | undefined {
-    return this.accept(clientOf(row), row['mac'] as string | null);
+  verifyRow(row: Row): Client | undefined {
+    return this.verify(clientOf(row), row['mac'] as string | null);
   }
 
   /** Ids of clients whose code is not valid. */
   async forged(sql: JobSql): Promise<readonly string[]> {
     const rows = await sql.all(ALL);
-    return rows.filter((row) => this.read(row) === undefined).map((row) => String(row['client_id']));
+    return rows.filter((row) => this.verifyRow(row) === undefined).map((row) => String(row['client_id']));
   }
 
   /** Makes the codes of valid rows anew under the present master secret. @returns how many changed. */
@@ -83,7 +74,7 @@ export class ClientMacs {
       const rows = await sql.all(PAGE, last, limit);
       for (const row of rows) {
         last = String(row['client_id']);
-        const client = this.read(row);
+        const client = this.verifyRow(row);
         if (client === undefined || String(row['mac'] ?? '').startsWith(`${presentKeyId}.`)) continue;
         done += await sql.change(PUT_MAC, this.make(client), last, client.version);
       }
@@ -110,7 +101,7 @@ export class ClientMacs {
     }
     try {
       for (const row of await sql.all(CHANGED, this.#since.getTime())) {
-        const client = this.read(row);
+        const client = this.verifyRow(row);
         if (client === undefined || this.#isValid(client, row['mac'] as string | null)) continue;
         await sql.change(PUT_MAC, this.make(client), client.clientId, client.version);
       }
@@ -138,7 +129,9 @@ function textOf(client: Client): string {
   const until = formerSecretUntil?.getTime() ?? null;
   return JSON.stringify([
     ...['client', clientId, tenantId, roles, allowedPresentationConfigs, allowedIssuanceConfigs],
-    ...[secretHash, secretRevision, until],
+    secretHash,
+    secretRevision,
+    until,
   ]);
 }
 
@@ -160,13 +153,7 @@ type Opening = {
  * its own, so a later time cannot be written into it; without the marker, and with any code in the database, no row gets
  * one, so that removing both from the database makes nobody a client.
  */
-export async function openClientMacs({
-  jobs,
-  cipher,
-  adopt,
-  hasOthers,
-  writes,
-}: Opening): Promise<ClientMacs> {
+export async function openClientMacs({ jobs, cipher, adopt, hasOthers, writes }: Opening): Promise<ClientMacs> {
   const macs = cipher.macs(PURPOSE);
   const read = async (): Promise<Marker | undefined> => {
     const [row] = await jobs.all(READ_MARKER);

@@ -1,28 +1,18 @@
 import { StoreUnavailable, StoreUnwritable } from '../../application/ports/store.ts';
 
 /** What the network says of a server that is not there, or not any more. */
-export const UNREACHABLE = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-];
+export const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'];
 
 /**
- * Result codes of SQLite, with their extended ones, and classes of SQLSTATE (PostgreSQL appendix A): connection
- * exceptions, shut down or starting, no such room or memory or place for a connection; a standby; a transaction that nobody
- * went on with.
+ * Result codes of SQLite, with their extended ones, and classes of SQLSTATE (PostgreSQL appendix A): connection exceptions, shut down or
+ * starting, no such room or memory or place for a connection; a standby; a transaction that nobody went on with.
  */
 const UNWRITABLE = /^(SQLITE_(FULL|BUSY|READONLY)|53100|25006)/;
 const UNAVAILABLE = /^(SQLITE_(IOERR|CANTOPEN)|08...$|57P0[1-5]$|25P03$|53...$|EPIPE$)/;
 /** PostgreSQL gave up a statement that took longer than it may. */
 const TOO_SLOW = '57014';
 /** The driver for PostgreSQL says these without a code. */
-const LOST =
-  /Connection terminated|connection error and is not queryable|Client was closed|timeout exceeded when trying to connect/;
+const LOST = /Connection terminated|connection error and is not queryable|Client was closed|timeout exceeded when trying to connect/;
 
 /** By which `commit_change_1` names the part that did not find what it expects. */
 const UNEXPECTED = 'VC001';

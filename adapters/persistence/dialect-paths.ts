@@ -6,13 +6,14 @@ import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { auditMacs } from './audit-keys.ts';
-import { beginOnPostgres, beginOnSqlite } from './begin-log.ts';
 import { adoptOnPostgres, adoptOnSqlite, type ClientMacs, openClientMacs } from './client-macs.ts';
 import { reaching } from './database-faults.ts';
+import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
 import { clusterMaintenance } from './maintenance/cluster-maintenance.ts';
-import { type JobSql, postgresJobs, sqliteJobs } from './maintenance/job-sql.ts';
 import { postgresMaintenance, sqliteMaintenance } from './maintenance/maintenance.ts';
-import type { Database } from './opened.ts';
+import { beginOnPostgres, beginOnSqlite } from './opening/begin-log.ts';
+import type { Database } from './opening/opened.ts';
+import { WRITE_CHECK, WriteCheck } from './opening/write-check.ts';
 import { PostgresChains } from './postgres/audit-chain.ts';
 import { PostgresCommit } from './postgres/commit.ts';
 import { noteOnPostgres } from './postgres/notes.ts';
@@ -25,7 +26,6 @@ import { sqliteChain } from './sqlite/audit-chain.ts';
 import { SqliteCommit } from './sqlite/commit.ts';
 import { noteOnSqlite } from './sqlite/notes.ts';
 import { sqliteSql } from './sqlite/sql.ts';
-import { WRITE_CHECK, WriteCheck } from './write-check.ts';
 
 /** What the dialects do in their own ways. */
 export type DialectPaths = {
@@ -62,7 +62,7 @@ export async function onSqlite(
   check: (sql: JobSql) => Promise<void>,
   writes: boolean,
 ): Promise<DialectPaths & { readonly macs: Macs }> {
-  const sql = sqliteSql(database.native);
+  const sql = sqliteSql(database.native, database.checkpoints);
   const jobs = sqliteJobs(sql);
   const writeCheck = checkOf(jobs);
   await check(jobs);
@@ -127,9 +127,7 @@ export async function onPostgres(
           ? sql.queryTogether(`reads of ${tenantId}`, statement, [tenantId, ...parameters])
           : sql.query(statement, [tenantId, ...parameters]),
     listing: POSTGRES_LISTING,
-    maintenance: isCluster
-      ? clusterMaintenance(sql, cipher, clientMacs)
-      : postgresMaintenance(sql, cipher, clientMacs),
+    maintenance: isCluster ? clusterMaintenance(sql, cipher, clientMacs) : postgresMaintenance(sql, cipher, clientMacs),
     writes: writeCheck,
     exclusively: (work) => work(),
     read: (statement, ...parameters) => sql.query(statement, parameters),

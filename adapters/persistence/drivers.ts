@@ -10,9 +10,7 @@ const of = (name: string) => createRequire(resolve(name));
 
 /** Of node-postgres, what the opening of a database uses. */
 export type PostgresPool = {
-  query(
-    query: string | { readonly name: string; readonly text: string },
-  ): Promise<{ readonly rows: Readonly<Record<string, unknown>>[] }>;
+  query(query: string | { readonly name: string; readonly text: string }): Promise<{ readonly rows: Readonly<Record<string, unknown>>[] }>;
   on(event: string, listener: (...parameters: never[]) => void): unknown;
   end(): Promise<void>;
   readonly totalCount: number;
@@ -29,7 +27,10 @@ type Postgres = {
 export type SqliteDatabase = {
   readonly inTransaction: boolean;
   pragma(text: string): unknown;
-  prepare(text: string): { all(...parameters: unknown[]): Record<string, unknown>[] };
+  prepare(text: string): {
+    all(...parameters: unknown[]): Record<string, unknown>[];
+    run(...parameters: unknown[]): unknown;
+  };
   close(): unknown;
 };
 
@@ -37,10 +38,10 @@ export function postgresDriver(): Postgres {
   return of('@mikro-orm/postgresql')('pg') as Postgres;
 }
 
-export function sqliteDriver(): new (file: string) => SqliteDatabase {
-  return of('@mikro-orm/sqlite')('better-sqlite3') as new (
-    file: string,
-  ) => SqliteDatabase;
+type SqliteConnection = new (file: string, options?: { readonly fileMustExist: boolean }) => SqliteDatabase;
+
+export function sqliteDriver(): SqliteConnection {
+  return of('@mikro-orm/sqlite')('better-sqlite3') as SqliteConnection;
 }
 
 type Dialects = {

@@ -2,32 +2,16 @@ import { hash } from 'node:crypto';
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { KeptTrustLists } from '../../application/ports/kept-trust-lists.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import {
-  findingKey,
-  type GoodCopy,
-  type KeptListSummary,
-  type ListFinding,
-  type ListPlace,
-} from '../../domain/trust-lists/kept-list.ts';
+import { findingKey, type GoodCopy, type KeptListSummary, type ListFinding, type ListPlace } from '../../domain/trust-lists/kept-list.ts';
 import type { TenantQuery } from './reads.ts';
 import { document, optional, sealed, table, text } from './rows/columns.ts';
 import { brief, named, type Row } from './statement.ts';
 
-type Stored = {
-  readonly id: string;
-  readonly place: ListPlace;
-  readonly copy: GoodCopy | null;
-  readonly finding: ListFinding | null;
-};
+type Stored = { readonly id: string; readonly place: ListPlace; readonly copy: GoodCopy | null; readonly finding: ListFinding | null };
 
 export const KEPT_TRUST_LISTS = table<Stored, keyof Stored>(
   'kept_trust_lists',
-  {
-    id: text(),
-    place: sealed(document()),
-    copy: optional(sealed(document())),
-    finding: optional(sealed(document())),
-  },
+  { id: text(), place: sealed(document()), copy: optional(sealed(document())), finding: optional(sealed(document())) },
   {},
 );
 
@@ -37,10 +21,7 @@ const MAX_LISTS = 128;
 const ROOM = `from tenants t where t.id = $1 and ((select count(*) from kept_trust_lists k where k.tenant_id = $1) < ${MAX_LISTS}
   or exists (select 1 from kept_trust_lists k where k.tenant_id = $1 and k.id = $2))`;
 
-const FIND_COPY = brief(
-  'find_good_copy',
-  'select tenant_id, id, copy, checked_at from kept_trust_lists where tenant_id = $1 and id = $2',
-);
+const FIND_COPY = brief('find_good_copy', 'select tenant_id, id, copy, checked_at from kept_trust_lists where tenant_id = $1 and id = $2');
 const KEEP_COPY = named(
   'keep_copy',
   `insert into kept_trust_lists (tenant_id, id, place, copy, sequence_number, document_hash, ends_at, checked_at, seen_at)
@@ -69,10 +50,7 @@ const HOLD = named(
    where kept_trust_lists.finding_key is null or kept_trust_lists.finding_key <> excluded.finding_key
    returning id`,
 );
-const SEEN = named(
-  'seen_again',
-  'update kept_trust_lists set seen_at = $3 where tenant_id = $1 and id = $2 and finding_key = $4',
-);
+const SEEN = named('seen_again', 'update kept_trust_lists set seen_at = $3 where tenant_id = $1 and id = $2 and finding_key = $4');
 const LIST = named(
   'list_kept',
   `select tenant_id, id, place, sequence_number, ends_at, checked_at, seen_at, held_since, finding from kept_trust_lists
@@ -110,9 +88,7 @@ export function keptTrustLists(query: TenantQuery, cipher: Cipher, tenantId: Ten
         checkedAt.getTime(),
       );
     },
-    async confirmCopy(id, documentHash, now) {
-      return (await query(CONFIRM_COPY, id, documentHash, now.getTime())).length > 0;
-    },
+    confirmCopy: async (id, documentHash, now) => (await query(CONFIRM_COPY, id, documentHash, now.getTime())).length > 0,
     async holdAgainst(id, place, finding, now) {
       const key = keyOfFinding(finding);
       const sealedPlace = String(KEPT_TRUST_LISTS.field('place', place, placeOf(id)));
@@ -121,9 +97,7 @@ export function keptTrustLists(query: TenantQuery, cipher: Cipher, tenantId: Ten
       if (rows.length === 0) await query(SEEN, id, now.getTime(), key);
       return rows.length > 0;
     },
-    async keptLists(limit) {
-      return (await query(LIST, limit)).map((row) => readSummary(cipher, row));
-    },
+    keptLists: async (limit) => (await query(LIST, limit)).map((row) => readSummary(cipher, row)),
     async forgetList(id) {
       await query(FORGET, id);
     },

@@ -10,14 +10,10 @@ type SqliteDatabase = { readonly inTransaction: boolean; prepare(text: string): 
 /** SQLite rolls back by itself when a `commit` finds the disk full. */
 export function surviveOnSqlite(database: SqliteDatabase): void {
   const prepare = database.prepare.bind(database);
-  database.prepare = (text) =>
-    text === 'rollback' && !database.inTransaction ? prepare('select 1 where 0') : prepare(text);
+  database.prepare = (text) => (text === 'rollback' && !database.inTransaction ? prepare('select 1 where 0') : prepare(text));
 }
 
-type PostgresClient = {
-  query(...parameters: unknown[]): unknown;
-  end(): Promise<void>;
-};
+type PostgresClient = { query(...parameters: unknown[]): unknown; end(): Promise<void> };
 type PostgresPool = { on(event: 'acquire', listener: (client: PostgresClient) => void): unknown };
 
 const NOTHING = { command: '', rowCount: 0, rows: [] };

@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import { DEFERRED_ENDS, DEFERRED_MOVES } from '../../domain/issuance/deferred.ts';
 import { isTerminal, type SessionStatus } from '../../domain/sessions/session.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { lengthOf } from '../../domain/shared/json.ts';
 import { expiryBucket, sessionQuotaError } from '../../domain/tenants/session-quota.ts';
+import { MAX_KEPT_REQUEST } from './erased-requests.ts';
 import { DEFERRED } from './rows/authorization-codec.ts';
 import { CHANGED_CREDENTIALS, CHANGED_OUTCOME, type Parts } from './rows/change-columns.ts';
 import type { Fields } from './rows/columns.ts';
@@ -39,7 +40,7 @@ type OpenSize = {
   readonly requestBytes: number;
   /** Of what was added since: an outcome, or credentials that wait for the wallet. */
   readonly resultBytes: number;
-  /** Of an answer that is repeated under an Idempotency-Key. */
+  /** Of an answer that is repeated under an Idempotency-Key, unless it is large. */
   readonly answerBytes: number;
 };
 
@@ -64,22 +65,27 @@ type TenantBytes = {
 export class OpenSessionBytes {
   readonly quota: number;
   readonly #sql: SessionBytesSql;
-  readonly #tenants = new LRUCache<string, TenantBytes>(
-    boundedBytes<TenantBytes>(MAX_TENANTS_BYTES, () => SIZE_BYTES),
-  );
+  readonly #countedSince: number;
+  readonly #tenants = new LRUCache<string, TenantBytes>(boundedBytes<TenantBytes>(MAX_TENANTS_BYTES, () => SIZE_BYTES));
   readonly #sizes = new LRUCache<string, OpenSize>(boundedBytes<OpenSize>(MAX_SIZES_BYTES, () => SIZE_BYTES));
   #pending = new Map<string, Bytes>();
   #inFlight = new Map<string, Bytes>();
   #endedSessions: EndedSession[] = [];
   #staleTenants = new Set<string>();
-  #countedSince: number | undefined;
   #now = 0;
+  #rewinds = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(sql: SessionBytesSql, quota: number) {
+  /** @param countedSince the bytes of sessions that were created before this time, in milliseconds, were never added. */
+  constructor(sql: SessionBytesSql, quota: number, countedSince: number) {
     this.#sql = sql;
     this.quota = quota;
+    this.#countedSince = countedSince;
+  }
+
+  static async open(sql: SessionBytesSql, quota: number): Promise<OpenSessionBytes> {
+    return new OpenSessionBytes(sql, quota, await sql.countedSince());
   }
 
   /**
@@ -90,8 +96,7 @@ export class OpenSessionBytes {
   reserve(tenantId: TenantId, bytes: number, now: Date): Promise<void> | undefined {
     this.#now = now.getTime();
     const tenant = this.#tenants.get(tenantId);
-    if (tenant === undefined || this.#used(tenantId, tenant) + bytes > this.quota)
-      return this.#reserveFresh(tenantId, bytes);
+    if (tenant === undefined || this.#used(tenantId, tenant) + bytes > this.quota) return this.#reserveFresh(tenantId, bytes);
     tenant.reserved += bytes;
     return undefined;
   }
@@ -121,7 +126,9 @@ export class OpenSessionBytes {
     const { opens } = change;
     const [session, deferred] = [opens?.session, opens?.deferred];
     if (session !== undefined && !isTerminal(session.status))
-      this.#put(tenantId, session.id, { ...newSession(session, parts), answerBytes: keptBytes(change) });
+      this.#put(tenantId, session.id, { ...newSession(session, parts), answerBytes: keptBytes(change) - largeAnswerBytes(change) });
+    if (change.keeps !== undefined)
+      this.#add(tenantId, expiryBucket(this.#now, change.keeps.expiresAt.getTime()), largeAnswerBytes(change));
     if (opens?.grant !== undefined) {
       const bucket = expiryBucket(this.#now, opens.grant.expiresAt.getTime());
       this.#add(tenantId, bucket, grantBytes(parts));
@@ -130,6 +137,11 @@ export class OpenSessionBytes {
     if (change.deferred !== undefined) this.#recordDeferred(tenantId, change.deferred, parts);
     if (change.session !== undefined) this.#recordSession(tenantId, change.session, parts, committed.session);
     if (change.removes !== undefined) this.#end(tenantId, change.removes);
+  }
+
+  /** A deferred transaction that was read before, and removed with its session. */
+  removedDeferred(tenantId: TenantId, id: string): void {
+    this.#end(tenantId, id);
   }
 
   /** Sessions that moved without a change of their own. */
@@ -151,17 +163,24 @@ export class OpenSessionBytes {
       });
   }
 
+  /**
+   * The same for a row of a deferred transaction. A read and a change of this process can be recorded in either order, so a size that is
+   * kept already learns only of credentials that another process added. A transaction of an earlier release counts the credentials that
+   * this process adds to it.
+   */
   observeDeferred(row: Row): void {
+    if ((DEFERRED_ENDS as readonly unknown[]).includes(row['status'])) return;
     const [id, createdAt] = [String(row['id']), Number(row['created_at'])];
-    if ((DEFERRED_ENDS as readonly unknown[]).includes(row['status'])) this.#sizes.delete(id);
-    else if (this.#isCounted(createdAt))
-      this.#sizes.set(id, {
-        createdAt,
-        expiresAt: Number(row['expires_at']),
-        requestBytes: ROW_BYTES + lengthIn(row, 'holder_keys'),
-        resultBytes: lengthIn(row, 'credentials'),
-        answerBytes: 0,
-      });
+    const isCounted = this.#isCounted(createdAt);
+    const size = this.#sizes.get(id) ?? {
+      createdAt,
+      expiresAt: Number(row['expires_at']),
+      requestBytes: isCounted ? ROW_BYTES + lengthIn(row, 'holder_keys') : 0,
+      resultBytes: 0,
+      answerBytes: 0,
+    };
+    const credentialBytes = isCounted ? lengthIn(row, 'credentials') : 0;
+    this.#sizes.set(id, { ...size, resultBytes: size.resultBytes || credentialBytes });
   }
 
   /** Bytes of the open sessions of a tenant, as far as this process has counted and read them. */
@@ -187,6 +206,19 @@ export class OpenSessionBytes {
     await this.#running;
   }
 
+  /**
+   * Forgets all that was counted, for a database that went back in time or was promoted. The fence has ended every open session and
+   * deleted the table, so counting begins at nothing. After a promotion the table goes on, without what was not written in the last second.
+   * Documents of grants that were ended do not count any more, although they stay until they expire.
+   */
+  forget(): void {
+    this.#tenants.clear();
+    this.#sizes.clear();
+    this.#staleTenants.clear();
+    [this.#pending, this.#inFlight, this.#endedSessions] = [new Map(), new Map(), []];
+    this.#rewinds++;
+  }
+
   /** Writes what was counted for the last time. */
   async close(): Promise<void> {
     await this.#running?.catch(() => {});
@@ -198,31 +230,31 @@ export class OpenSessionBytes {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#pending.size + this.#endedSessions.length + this.#staleTenants.size === 0) return;
-    const now = this.#now;
+    const [now, rewinds] = [this.#now, this.#rewinds];
     const [endedSessions, staleTenants] = [this.#endedSessions, this.#staleTenants];
     [this.#endedSessions, this.#staleTenants] = [[], new Set()];
     try {
-      this.#countedSince ??= await this.#sql.countedSince();
       await this.#releaseStored(endedSessions);
       endedSessions.length = 0;
       [this.#inFlight, this.#pending] = [this.#pending, new Map()];
       // What only this process writes it need not read back.
       if (this.#sql.isShared) for (const tenantId of this.#inFlight.keys()) staleTenants.add(tenantId);
       const sums = await this.#sql.add(listed(this.#inFlight), [...staleTenants], now);
+      if (rewinds !== this.#rewinds) return;
       for (const [tenantId, { net }] of this.#inFlight) {
         const tenant = this.#tenants.get(tenantId);
-        if (tenant !== undefined && !staleTenants.has(tenantId)) {
+        if (tenant !== undefined && !staleTenants.has(tenantId) && !sums.has(tenantId)) {
           tenant.stored += net;
           tenant.measuredAt = performance.now();
         }
       }
       this.#inFlight = new Map();
-      for (const tenantId of staleTenants) this.#note(tenantId, sums.get(tenantId) ?? 0, now);
+      for (const tenantId of new Set([...staleTenants, ...sums.keys()])) this.#note(tenantId, sums.get(tenantId) ?? 0, now);
     } catch (error) {
+      if (rewinds !== this.#rewinds) throw error;
       // Not released yet, unless their sizes were read.
       this.#endedSessions.unshift(...endedSessions);
-      for (const [tenantId, { buckets }] of this.#inFlight)
-        for (const [bucket, bytes] of buckets) this.#addTo(tenantId, bucket, bytes);
+      for (const [tenantId, { buckets }] of this.#inFlight) for (const [bucket, bytes] of buckets) this.#addTo(tenantId, bucket, bytes);
       this.#inFlight = new Map();
       throw error;
     } finally {
@@ -230,12 +262,14 @@ export class OpenSessionBytes {
     }
   }
 
-  /** Sessions that ended here, and whose size nothing in this process knew. */
+  /** Sessions that ended here, and whose size this process did not keep. Those whose request was erased count until they expire. */
   async #releaseStored(sessions: readonly EndedSession[]): Promise<void> {
     if (sessions.length === 0) return;
-    for (const { tenantId, createdAt, expiresAt, bytes } of await this.#sql.sizes(sessions))
-      if (this.#isCounted(createdAt))
-        this.#addTo(tenantId, expiryBucket(createdAt, expiresAt), -(bytes + SESSION_ROW_BYTES));
+    const rewinds = this.#rewinds;
+    const sizes = await this.#sql.sizes(sessions);
+    if (rewinds !== this.#rewinds) return;
+    for (const { tenantId, createdAt, expiresAt, bytes } of sizes)
+      if (this.#isCounted(createdAt)) this.#addTo(tenantId, expiryBucket(createdAt, expiresAt), -(bytes + SESSION_ROW_BYTES));
   }
 
   #note(tenantId: string, stored: number, now: number): void {
@@ -246,16 +280,13 @@ export class OpenSessionBytes {
   }
 
   #used(tenantId: string, { stored, reserved }: TenantBytes): number {
-    const [pending, inFlight] = [
-      this.#pending.get(tenantId)?.net ?? 0,
-      this.#inFlight.get(tenantId)?.net ?? 0,
-    ];
+    const [pending, inFlight] = [this.#pending.get(tenantId)?.net ?? 0, this.#inFlight.get(tenantId)?.net ?? 0];
     return Math.max(0, stored + pending + inFlight) + reserved;
   }
 
   /** Sessions of earlier releases were never counted, so nothing is taken off for them. */
   #isCounted(createdAt: number): boolean {
-    return this.#countedSince !== undefined && createdAt >= this.#countedSince;
+    return createdAt >= this.#countedSince;
   }
 
   #recordSession(
@@ -281,9 +312,13 @@ export class OpenSessionBytes {
   #recordDeferred(tenantId: TenantId, { id, act }: NonNullable<Change['deferred']>, parts: Parts): void {
     if (DEFERRED_ENDS.includes(DEFERRED_MOVES[act].to)) this.#end(tenantId, id);
     else {
+      // The transaction was read before it is completed, so only a failover between the two has its size forgotten.
       const size = this.#sizes.get(id);
+      if (size === undefined) return;
+      // A transaction is completed once, so its credentials are added once, whatever was read of it meanwhile.
       const resultBytes = lengthAt(parts.deferred, CHANGED_CREDENTIALS);
-      if (size !== undefined) this.#put(tenantId, id, { ...size, resultBytes });
+      this.#sizes.set(id, { ...size, resultBytes });
+      this.#add(tenantId, expiryBucket(size.createdAt, size.expiresAt), resultBytes);
     }
   }
 
@@ -337,24 +372,21 @@ export class OpenSessionBytes {
  * take the room of the tenant's own requests. Limits of calls bound it.
  */
 export function bytesToReserve(change: Change, parts: Parts): number {
-  const { opens } = change;
-  if (opens === undefined) return 0;
+  const { opens, deferred } = change;
   return (
-    (opens.session === undefined ? 0 : bytesOf(newSession(opens.session, parts)) + keptBytes(change)) +
-    (opens.deferred === undefined ? 0 : deferredBytes(parts))
+    (opens?.session === undefined ? 0 : bytesOf(newSession(opens.session, parts)) + keptBytes(change)) +
+    (opens?.deferred === undefined ? 0 : deferredBytes(parts)) +
+    (deferred?.act === 'complete' ? lengthAt(parts.deferred, CHANGED_CREDENTIALS) : 0)
   );
 }
 
 function listed(all: ReadonlyMap<string, Bytes>): BytesDelta[] {
-  return Array.from(all, ([tenantId, { buckets }]) =>
-    Array.from(buckets, ([expiresAt, bytes]) => ({ tenantId, expiresAt, bytes })),
-  )
+  return Array.from(all, ([tenantId, { buckets }]) => Array.from(buckets, ([expiresAt, bytes]) => ({ tenantId, expiresAt, bytes })))
     .flat()
     .filter(({ bytes }) => bytes !== 0);
 }
 
-const bytesOf = ({ requestBytes, resultBytes, answerBytes }: OpenSize) =>
-  requestBytes + resultBytes + answerBytes;
+const bytesOf = ({ requestBytes, resultBytes, answerBytes }: OpenSize) => requestBytes + resultBytes + answerBytes;
 
 type Lifetime = { readonly createdAt: Date; readonly expiresAt: Date };
 
@@ -382,8 +414,12 @@ const HOLDER_KEYS = DEFERRED.columns.indexOf('holder_keys');
 /** The row of a grant itself counts with its session. */
 const grantBytes = ({ newGrant }: Parts) => lengthAt(newGrant, GRANT_DOCUMENT);
 const deferredBytes = ({ newDeferred }: Parts) => ROW_BYTES + lengthAt(newDeferred, HOLDER_KEYS);
-const keptBytes = ({ keeps }: Change) =>
-  keeps === undefined ? 0 : ROW_BYTES + sealedLength(lengthOf(keeps.said));
+const keptBytes = ({ keeps }: Change) => (keeps === undefined ? 0 : ROW_BYTES + sealedLength(lengthOf(keeps.said)));
+/** An answer is repeated after its session has ended, so a large one counts until it expires. */
+function largeAnswerBytes(change: Change): number {
+  const bytes = keptBytes(change);
+  return bytes > MAX_KEPT_REQUEST ? bytes : 0;
+}
 
 function lengthAt(fields: Fields | undefined, place: number): number {
   const field = fields?.[place];

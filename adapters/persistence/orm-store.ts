@@ -9,33 +9,32 @@ import type {
   TenantWriting,
   Writing,
 } from '../../application/ports/repositories.ts';
-import {
-  type ListKeeping,
-  type NotedSession,
-  Store,
-  type TenantReads,
-} from '../../application/ports/store.ts';
+import { type ListKeeping, type NotedSession, Store, StoreUnavailable, type TenantReads } from '../../application/ports/store.ts';
 import type { Terms } from '../../application/ports/terms.ts';
+import type { RewindWatch } from '../../application/rewinds/rewind-watch.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
-import type { Change, Committed } from '../../domain/changes/change.ts';
+import { type Change, type Committed, onlyTakesBack } from '../../domain/changes/change.ts';
+import { madeBefore, type UsedValue } from '../../domain/oauth/used-value.ts';
 import type { SessionTransition } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { Quotas } from '../../domain/tenants/quotas.ts';
 import type { UnitsOfWork } from './administration/units-of-work.ts';
-import { checkCipher } from './check-cipher.ts';
-import { type DatabaseSettings, openDatabase } from './database.ts';
 import { reaching } from './database-faults.ts';
 import { type DialectPaths, onPostgres, onSqlite } from './dialect-paths.ts';
 import { keptTrustLists } from './kept-trust-lists.ts';
 import { fencing } from './maintenance/fencing.ts';
 import { bytesToReserve, OpenSessionBytes } from './open-session-bytes.ts';
-import type { Database } from './opened.ts';
+import { assertCipherFits } from './opening/assert-cipher-fits.ts';
+import { type DatabaseSettings, openDatabase } from './opening/database.ts';
+import type { Database } from './opening/opened.ts';
 import { serviceReader, tenantReader } from './readers.ts';
 import { listKeeping, tenantReads } from './reads.ts';
-import { Rewinds } from './rewinds.ts';
 import { type Parts, partsOf } from './rows/change-columns.ts';
 import { holdFile } from './sqlite/lock.ts';
-import { termsOf } from './terms.ts';
+import { LastChanges, termsOf } from './terms.ts';
+
+/** Deferred transactions of one session whose bytes are released with it; the rest count until they expire. */
+const MAX_REMOVED_DEFERRED = 1_000;
 
 /** The store on PostgreSQL or SQLite. */
 export class OrmStore extends Store {
@@ -62,11 +61,15 @@ export class OrmStore extends Store {
     database: Database,
     cipher: Cipher,
     { macs, ...dialect }: DialectPaths & { readonly macs: Macs },
-    { quotas, letGo }: { readonly quotas: Quotas | undefined; readonly letGo: () => void },
+    {
+      quotas,
+      sessionBytes,
+      letGo,
+    }: { readonly quotas: Quotas | undefined; readonly sessionBytes: OpenSessionBytes | undefined; readonly letGo: () => void },
   ) {
     super();
     this.#quotas = quotas;
-    this.sessionBytes = quotas && new OpenSessionBytes(dialect.sessionBytes, quotas.sessionBytes);
+    this.sessionBytes = sessionBytes;
     this.#database = database;
     this.connections = database.connections;
     this.#letGo = letGo;
@@ -76,6 +79,7 @@ export class OrmStore extends Store {
     this.terms = termsOf(dialect.jobs, database.terms, this.rewinds.changes);
     this.fencing = fencing(dialect.jobs);
     this.onRewind(() => dialect.moved());
+    this.onRewind(() => this.sessionBytes?.forget());
   }
 
   /** Has each new connection looked over before anybody works on it, where there are several. */
@@ -89,36 +93,28 @@ export class OrmStore extends Store {
    * @throws Error when `cipher` does not open what is stored: a service with another secret would fail every request; and
    *   when another service has the database.
    */
-  static async open(
-    { alone = false, ...settings }: DatabaseSettings & { readonly alone?: boolean },
-    cipher: Cipher,
-  ): Promise<OrmStore> {
+  static async open({ alone = false, ...settings }: DatabaseSettings & { readonly alone?: boolean }, cipher: Cipher): Promise<OrmStore> {
     let letGo = () => {};
     const onConnected = async (opened: Database) => {
       if (alone) letGo = holdFile(settings.url, opened.native);
     };
     try {
-      return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () =>
-        letGo(),
-      );
+      return await OrmStore.#open(await openDatabase({ ...settings, onConnected }), settings, cipher, () => letGo());
     } catch (error) {
       letGo();
       throw error;
     }
   }
 
-  static async #open(
-    database: Database,
-    settings: DatabaseSettings,
-    cipher: Cipher,
-    letGo: () => void,
-  ): Promise<OrmStore> {
+  static async #open(database: Database, settings: DatabaseSettings, cipher: Cipher, letGo: () => void): Promise<OrmStore> {
     // What leaves the tables as they are only reads.
     const writes = settings.migrates !== false;
     try {
       const open = database.dialect === 'sqlite' ? onSqlite : onPostgres;
-      const paths = await open(database, cipher, (sql) => checkCipher(sql, cipher, writes), writes);
-      return new OrmStore(database, cipher, paths, { quotas: settings.quotas, letGo });
+      const paths = await open(database, cipher, (sql) => assertCipherFits(sql, cipher, writes), writes);
+      const { quotas } = settings;
+      const sessionBytes = quotas && (await OpenSessionBytes.open(paths.sessionBytes, quotas.sessionBytes));
+      return new OrmStore(database, cipher, paths, { quotas, sessionBytes, letGo });
     } catch (error) {
       await database.close();
       throw error;
@@ -150,12 +146,18 @@ export class OrmStore extends Store {
     const { commit } = this.#dialect;
     const { sessionBytes } = this;
     if (sessionBytes === undefined) return commit.apply(tenantId, change, parts, now);
+    // They are removed with their session, each counted by itself.
+    const deferred =
+      change.removes === undefined
+        ? []
+        : await this.read(tenantId).deferredTransactions({ sessionId: change.removes, limit: MAX_REMOVED_DEFERRED });
     const bytes = bytesToReserve(change, parts);
     const reserving = bytes > 0 ? sessionBytes.reserve(tenantId, bytes, now) : undefined;
     if (reserving !== undefined) await reserving;
     try {
       const committed = await commit.apply(tenantId, change, parts, now);
       sessionBytes.record(tenantId, change, parts, committed);
+      if (committed.done) for (const { id } of deferred) sessionBytes.removedDeferred(tenantId, id);
       return committed;
     } finally {
       if (bytes > 0) sessionBytes.release(tenantId, bytes);
@@ -184,10 +186,7 @@ export class OrmStore extends Store {
       if (this.#reads.size >= 10_000) this.#reads.clear();
       const touched = (id: SessionId) => this.touched(id);
       const query = this.#dialect.query(tenantId);
-      reads = tenantReads(query, this.#cipher, this.#dialect.listing, {
-        touched,
-        sessionBytes: this.sessionBytes,
-      });
+      reads = tenantReads(query, this.#cipher, this.#dialect.listing, { touched, sessionBytes: this.sessionBytes });
       this.#reads.set(tenantId, reads);
     }
     return reads;
@@ -209,39 +208,21 @@ export class OrmStore extends Store {
   }
 
   override forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
-  override forTenant<T>(
-    tenantId: TenantId,
-    work: (own: TenantRepositories) => Promise<T>,
-    writing: TenantWriting,
-  ): Promise<T>;
-  override async forTenant<T>(
-    tenantId: TenantId,
-    work: (own: TenantRepositories) => Promise<T>,
-    writing?: TenantWriting,
-  ): Promise<T> {
+  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriting): Promise<T>;
+  override async forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing?: TenantWriting): Promise<T> {
     if (writing !== undefined) return this.#write((units) => units.forTenant(tenantId, work, writing));
     const { read, documents, exclusively } = this.#dialect;
     const seldom = async () => (await this.#writing()).seldomRead(tenantId);
-    const reader = tenantReader(
-      read,
-      documents,
-      { cipher: this.#cipher, clientMacs: this.#dialect.clientMacs, tenantId },
-      seldom,
-    );
+    const reader = tenantReader(read, documents, { cipher: this.#cipher, clientMacs: this.#dialect.clientMacs, tenantId }, seldom);
     // Who only reads was given its type by the declarations above.
     return exclusively(() => reaching(() => work(reader as TenantRepositories)));
   }
 
   override forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
-  override async forService<T>(
-    work: (all: ServiceRepositories) => Promise<T>,
-    writing?: Writing,
-  ): Promise<T> {
+  override async forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
     if (writing !== undefined) return this.#write((units) => units.forService(work, writing));
-    const reader = serviceReader(this.#dialect.read, this.#dialect.clientMacs, async () =>
-      (await this.#writing()).ofService(),
-    );
+    const reader = serviceReader(this.#dialect.read, this.#dialect.clientMacs, async () => (await this.#writing()).ofService());
     return this.#dialect.exclusively(() => reaching(() => work(reader as ServiceRepositories)));
   }
 
@@ -255,7 +236,7 @@ export class OrmStore extends Store {
 
   override async ping(): Promise<void> {
     await reaching(() => this.#database.ping());
-    await this.#dialect.writes.check();
+    await this.#dialect.writes.assertWritable();
   }
 
   /** Ids of clients whose rows something else than the service wrote. */
@@ -287,10 +268,7 @@ export class OrmStore extends Store {
   }
 
   async #loadUnits(): Promise<UnitsOfWork> {
-    const [orm, { UnitsOfWork: Units }] = await Promise.all([
-      this.#database.orm(),
-      import('./administration/units-of-work.ts'),
-    ]);
+    const [orm, { UnitsOfWork: Units }] = await Promise.all([this.#database.orm(), import('./administration/units-of-work.ts')]);
     return new Units({
       dialect: this.#database.dialect,
       orm,
@@ -301,5 +279,34 @@ export class OrmStore extends Store {
       exclusively: this.#dialect.exclusively,
       moved: this.#dialect.moved,
     });
+  }
+}
+
+/** What a store has to do with a database that may go back in time. */
+class Rewinds {
+  readonly changes = new LastChanges();
+  /** Says why nothing may be given away at this moment, and since when what counts once counts. */
+  watch: Pick<RewindWatch, 'refusal' | 'fencedAt'> = { refusal: undefined, fencedAt: undefined };
+  readonly #forgetters: (() => void)[] = [];
+
+  onRewind(forget: () => void): void {
+    this.#forgetters.push(forget);
+  }
+
+  forget(): void {
+    this.changes.last = undefined;
+    for (const forget of this.#forgetters) forget();
+  }
+
+  /** @throws StoreUnavailable while the database may have forgotten what was given away. */
+  assertWhole(): void {
+    const { refusal } = this.watch;
+    if (refusal !== undefined) throw new StoreUnavailable(refusal);
+  }
+
+  /** @returns what it uses that is from before what was ended. @throws StoreUnavailable see `assertWhole`. */
+  staleOf(change: Change): UsedValue | undefined {
+    if (!onlyTakesBack(change)) this.assertWhole();
+    return madeBefore(this.watch.fencedAt, change.uses ?? []);
   }
 }

@@ -23,10 +23,7 @@ import { named, type Parameter, type Row, type Statement } from './statement.ts'
 export type Read = (statement: Statement, ...parameters: Parameter[]) => Promise<readonly Row[]>;
 
 /** What is read seldom, and only by who administrates, is read by MikroORM. */
-export type SeldomRead = {
-  readonly trustLists: TrustListRepository;
-  readonly audit: AuditLog;
-};
+export type SeldomRead = { readonly trustLists: TrustListRepository; readonly audit: AuditLog };
 
 type Statements = Readonly<Record<'find' | 'list' | 'marks' | 'some', Statement>>;
 
@@ -36,10 +33,7 @@ const statementsOf = (table: string, elements: string): Statements => {
   return {
     find: named(`find_${table}`, `${all} and id = $2`),
     list: named(`list_${table}`, all),
-    marks: named(
-      `marks_${table}`,
-      `select id, substr(body, 1, ${MARK_LENGTH}) as mark from ${table} where tenant_id = $1`,
-    ),
+    marks: named(`marks_${table}`, `select id, substr(body, 1, ${MARK_LENGTH}) as mark from ${table} where tenant_id = $1`),
     some: named(`some_${table}`, `${all} and id ${elements}`),
   };
 };
@@ -54,18 +48,12 @@ const TENANT = named('read_tenant', `select ${TENANT_COLUMNS} from tenants where
 const TENANTS = named('list_tenants', `select ${TENANT_COLUMNS} from tenants`);
 const CLIENT = named('read_client', `select ${CLIENT_COLUMNS} from clients where client_id = $1`);
 const CLIENTS_OF = named('clients_of', `select ${CLIENT_COLUMNS} from clients where tenant_id = $1`);
-const REMOVED_CLIENT = named(
-  'removed_client',
-  'select 1 as found from removed_clients where tenant_id = $1 and client_id = $2',
-);
+const REMOVED_CLIENT = named('removed_client', 'select 1 as found from removed_clients where tenant_id = $1 and client_id = $2');
 const RECORDED_KEYS = named(
   'recorded_keys',
   'select thumbprint, compromised_at, certificates from recorded_keys where tenant_id = $1 order by thumbprint',
 );
-const COMPROMISED_KEYS = named(
-  'compromised_keys',
-  'select tenant_id, thumbprint from recorded_keys where compromised_at is not null',
-);
+const COMPROMISED_KEYS = named('compromised_keys', 'select tenant_id, thumbprint from recorded_keys where compromised_at is not null');
 const OF_STATUS_LISTS = `select tenant_id, id, credential_configuration_id, key_chain_id, bits, capacity, ttl_seconds,
   immediate_update, enable_aggregation, secret, used_entries, version, created_at, token, token_version,
   token_issued_at, token_expires_at from status_lists where tenant_id = $1`;
@@ -89,8 +77,7 @@ const missing = (what: string) => new Failure('not_found', `there is no such ${w
 type Scope = { readonly cipher: Cipher; readonly clientMacs: ClientMacs; readonly tenantId: TenantId };
 
 /** Rows that something else than the service wrote are left out. */
-const clientsIn = (macs: ClientMacs, rows: readonly Row[]) =>
-  rows.flatMap((row) => macs.read(row) ?? []).sort(byClientId);
+const clientsIn = (macs: ClientMacs, rows: readonly Row[]) => rows.flatMap((row) => macs.verifyRow(row) ?? []).sort(byClientId);
 
 /** What one tenant has, without a transaction: each answer is as of its own moment. */
 export function tenantReader(
@@ -115,7 +102,7 @@ export function tenantReader(
     clients: {
       async get(clientId) {
         const [row] = await read(CLIENT, clientId);
-        const client = row && clientMacs.read(row);
+        const client = row && clientMacs.verifyRow(row);
         if (client === undefined || client.tenantId !== tenantId) throw missing('client');
         return client;
       },
@@ -141,10 +128,7 @@ export function tenantReader(
       list: async () => (await read(RECORDED_KEYS, tenantId)).map(recordedKeyOf),
     },
     seenReleases: {},
-    audit: {
-      list: async (query) => (await seldom()).audit.list(query),
-      head: async () => (await seldom()).audit.head(),
-    },
+    audit: { list: async (query) => (await seldom()).audit.list(query), head: async () => (await seldom()).audit.head() },
   });
 }
 
@@ -169,14 +153,14 @@ export function serviceReader(
     clients: {
       async find(clientId) {
         const [row] = await read(CLIENT, clientId);
-        return row && clientMacs.read(row);
+        return row && clientMacs.verifyRow(row);
       },
       listOf: async (tenantId) => clientsIn(clientMacs, await read(CLIENTS_OF, tenantId)),
       async isRemoved(tenantId, clientId) {
         if ((await read(REMOVED_CLIENT, tenantId, clientId)).length > 0) return true;
         // A token of an external provider must not lose its restrictions because its client cannot be trusted.
         const [row] = await read(CLIENT, clientId);
-        return row !== undefined && clientMacs.read(row) === undefined;
+        return row !== undefined && clientMacs.verifyRow(row) === undefined;
       },
     },
     recordedKeys: {

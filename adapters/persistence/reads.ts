@@ -42,14 +42,11 @@ type Listeners = {
   readonly sessionBytes?: Pick<OpenSessionBytes, 'observeSession' | 'observeDeferred'> | undefined;
 };
 
-export function tenantReads(
-  query: TenantQuery,
-  cipher: Cipher,
-  listing: ListingStatements,
-  { touched = () => {}, sessionBytes }: Listeners = {},
-): TenantReads {
-  const one = async (statement: Statement, ...parameters: Parameter[]) =>
-    (await query(statement, ...parameters))[0];
+/** What all reads of one tenant use. */
+type Reader = ReturnType<typeof readerOf>;
+
+function readerOf(query: TenantQuery, cipher: Cipher, { touched = () => {}, sessionBytes }: Listeners) {
+  const one = async (statement: Statement, ...parameters: Parameter[]) => (await query(statement, ...parameters))[0];
   /** With the tenant; `read` gets a row only if there is what was asked for. */
   const withTenant = async <T>(read: (row: Row) => T, statement: Statement, ...parameters: Parameter[]) => {
     const row = await one(statement, ...parameters);
@@ -71,23 +68,66 @@ export function tenantReads(
     if (read?.found !== undefined) touched(read.found.sessionId);
     return read && { tenant: read.tenant, grant: read.found };
   };
-  const seenWhole = (row: Row): AskedSession => ({
-    session: oneSession(row),
-    asked: readAsked(cipher, row),
-  });
+  const seenWhole = (row: Row): AskedSession => ({ session: oneSession(row), asked: readAsked(cipher, row) });
   const withoutRequest = (id: SessionId, request: SessionRequest) =>
     withTenant((row) => readSeen(cipher, row, request), statements.SEEN[request.kind], id);
-  let asked: Promise<TenantState | undefined> | undefined;
   return {
-    state() {
-      asked ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
-        // Who asks from here on may know of something that this read does not see.
-        asked = undefined;
-        const row = await one(statements.STATE);
-        return row && readTenantState(row);
-      });
-      return asked;
-    },
+    query,
+    cipher,
+    sessionBytes,
+    touched,
+    one,
+    withTenant,
+    sessionOf,
+    oneSession,
+    withSession,
+    withGrant,
+    seenWhole,
+    withoutRequest,
+  };
+}
+
+/** All reads of one tenant. */
+export function tenantReads(query: TenantQuery, cipher: Cipher, listing: ListingStatements, listeners: Listeners = {}): TenantReads {
+  const reader = readerOf(query, cipher, listeners);
+  return { state: stateRead(reader), ...sessionReads(reader, listing), ...authorizationReads(reader), ...listReads(reader, listing) };
+}
+
+/** The state of the tenant. Callers of the same turn of the event loop share one read. */
+function stateRead({ one }: Reader): TenantReads['state'] {
+  let asked: Promise<TenantState | undefined> | undefined;
+  return () => {
+    asked ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
+      // Who asks from here on may know of something that this read does not see.
+      asked = undefined;
+      const row = await one(statements.STATE);
+      return row && readTenantState(row);
+    });
+    return asked;
+  };
+}
+
+/** Sessions, their events and what they issued. */
+function sessionReads(
+  { query, cipher, touched, one, withTenant, sessionOf, oneSession, withSession, seenWhole, withoutRequest }: Reader,
+  listing: ListingStatements,
+): Pick<
+  TenantReads,
+  | 'session'
+  | 'seenSession'
+  | 'sessionStanding'
+  | 'sessionByPublicId'
+  | 'issuing'
+  | 'sessions'
+  | 'sessionPlace'
+  | 'sessionCounts'
+  | 'sessionOutcomes'
+  | 'sessionsOfSubject'
+  | 'sessionVersions'
+  | 'sessionEvents'
+  | 'issued'
+> {
+  return {
     session: (id) => withSession(statements.READ_SESSION, id),
     async seenSession(id, request) {
       let read = request && (await withoutRequest(id, request));
@@ -135,16 +175,26 @@ export function tenantReads(
       const { statement, parameters } = rates.outcomeQuery(asking);
       return (await query(statement, ...parameters)).map((row) => rates.readOutcome(cipher, row));
     },
-    async sessionsOfSubject(subjectHash) {
-      return (await query(statements.FIND_BY_SUBJECT, subjectHash)).map(sessionOf);
-    },
+    sessionsOfSubject: async (subjectHash) => (await query(statements.FIND_BY_SUBJECT, subjectHash)).map(sessionOf),
     async sessionVersions(ids) {
       const rows = await query(listing.sessionVersions, ids);
       return rows.map((row) => ({ id: row['id'] as SessionId, version: Number(row['version']) }));
     },
-    async sessionEvents(id, after, limit) {
-      return (await query(statements.SESSION_EVENTS, id, after, limit)).map(readEvent);
-    },
+    sessionEvents: async (id, after, limit) => (await query(statements.SESSION_EVENTS, id, after, limit)).map(readEvent),
+    issued: async (sessionId) => readIssued(cipher, await query(statements.READ_ISSUED, sessionId)),
+  };
+}
+
+/** Grants, authorizations, deferred transactions and kept answers. */
+function authorizationReads({
+  query,
+  cipher,
+  sessionBytes,
+  one,
+  withTenant,
+  withGrant,
+}: Reader): Pick<TenantReads, 'grantByCode' | 'grant' | 'authorization' | 'deferred' | 'keptAnswer' | 'deferredTransactions'> {
+  return {
     grantByCode: (codeHash) => withGrant(statements.FIND_GRANT, codeHash),
     grant: (id) => withGrant(statements.FIND_GRANT_BY_ID, id),
     async authorization(id) {
@@ -167,18 +217,23 @@ export function tenantReads(
     },
     async deferredTransactions({ sessionId, limit }) {
       const rows = await query(statements.LIST_DEFERRED, sessionId ?? null, limit);
+      if (sessionId !== undefined) for (const row of rows) sessionBytes?.observeDeferred(row);
       return rows.map((row) => DEFERRED.read(cipher, row));
     },
-    async issued(sessionId) {
-      return readIssued(cipher, await query(statements.READ_ISSUED, sessionId));
-    },
+  };
+}
+
+/** Status lists and trust lists. */
+function listReads(
+  { query, cipher, one }: Reader,
+  listing: ListingStatements,
+): Pick<TenantReads, 'statusList' | 'statusListVersions' | 'statusesAt' | 'statusEntriesAt' | 'statusEntries' | 'trustList'> {
+  return {
     async statusList(id) {
       const row = await one(statements.FIND_STATUS_LIST, id);
       return row && readStatusList(cipher, row);
     },
-    async statusListVersions(ids) {
-      return (await query(listing.statusListVersions, ids)).map(readStatusListVersion);
-    },
+    statusListVersions: async (ids) => (await query(listing.statusListVersions, ids)).map(readStatusListVersion),
     async statusesAt(listId, indices) {
       const rows = await query(listing.statusesAt, listId, indices);
       return rows.map((row) => Number(row['status']));
@@ -215,10 +270,7 @@ export function listKeeping(query: TenantQuery): Omit<ListKeeping, keyof KeptTru
     async noteRelease(id, { sequenceNumber, contentHash }, now) {
       await query(statements.NOTE_RELEASE, id, sequenceNumber, contentHash, now.getTime());
       const [row] = await query(statements.FIND_RELEASE, id);
-      const { sequenceNumber: newest, contentHash: content } = readRelease(row) ?? {
-        sequenceNumber,
-        contentHash,
-      };
+      const { sequenceNumber: newest, contentHash: content } = readRelease(row) ?? { sequenceNumber, contentHash };
       return { sequenceNumber: newest, contentHash: content };
     },
   };

@@ -1,4 +1,4 @@
-import { MIGRATIONS } from './migrate.ts';
+import { MIGRATIONS } from './opening/migrate.ts';
 import type { PostgresSql } from './postgres/sql.ts';
 import type { SqliteSql } from './sqlite/sql.ts';
 import { named, type Row, type Statement } from './statement.ts';
@@ -28,13 +28,10 @@ export type SessionBytesSql = {
   readonly isShared: boolean;
   /**
    * Adds bytes, and sums up what expires after `now`; a tenant that does not exist any more gets no row.
-   * @returns the sums of `tenants`, without those that have nothing.
+   * @returns the sums of `tenants`, without those that have nothing. Where the table is not shared, also the sums of tenants that have
+   *   a bucket below zero: they differ from the sum of what was added.
    */
-  add(
-    deltas: readonly BytesDelta[],
-    tenants: readonly string[],
-    now: number,
-  ): Promise<ReadonlyMap<string, number>>;
+  add(deltas: readonly BytesDelta[], tenants: readonly string[], now: number): Promise<ReadonlyMap<string, number>>;
   /** Sizes of sessions as they are stored, found by their keys. */
   sizes(sessions: readonly EndedSession[]): Promise<readonly SessionSize[]>;
   /** When the table was created, in milliseconds: sessions from before are not counted. */
@@ -43,11 +40,9 @@ export type SessionBytesSql = {
 
 const MIGRATION = 'Migration00000000000035_open_session_bytes';
 const INSERT = 'insert into open_session_bytes (tenant_id, expires_at, bytes)';
-const ADD_UP =
-  'on conflict (tenant_id, expires_at) do update set bytes = open_session_bytes.bytes + excluded.bytes';
+const ADD_UP = 'on conflict (tenant_id, expires_at) do update set bytes = open_session_bytes.bytes + excluded.bytes';
 /** A bucket that has less than nothing waits for another process, and takes nothing off the others. */
-const sum = (bytes: string, source: string) =>
-  `select tenant_id, sum(${bytes}) as bytes from ${source} group by tenant_id`;
+const sum = (bytes: string, source: string) => `select tenant_id, sum(${bytes}) as bytes from ${source} group by tenant_id`;
 const SIZE = `select tenant_id, created_at, expires_at, octet_length(request) + octet_length(configuration_ids) as bytes
   from sessions where request is not null and`;
 
@@ -64,10 +59,7 @@ const ADD_POSTGRES = named(
        from w join d using (tenant_id, expires_at) where expires_at > $5)
    ${sum('bytes', 'a')}`,
 );
-const SIZES_POSTGRES = named(
-  'sizes_of_sessions',
-  `${SIZE} (tenant_id, id) in (select * from unnest($1::text[], $2::text[]))`,
-);
+const SIZES_POSTGRES = named('sizes_of_sessions', `${SIZE} (tenant_id, id) in (select * from unnest($1::text[], $2::text[]))`);
 const SINCE_POSTGRES = named(
   'session_bytes_since',
   `select extract(epoch from executed_at) * 1000 as at from ${MIGRATIONS} where name = $1`,
@@ -80,16 +72,13 @@ const ADD_OF_TENANT = named(
 );
 const SUM_OF_TENANT = named(
   'open_session_bytes_of_tenant',
-  sum(
-    'greatest(bytes, 0)',
-    '(select tenant_id, bytes from open_session_bytes where tenant_id = $1 and expires_at > $2) b',
-  ),
+  sum('greatest(bytes, 0)', '(select tenant_id, bytes from open_session_bytes where tenant_id = $1 and expires_at > $2) b'),
 );
 
 const ADD_SQLITE = named(
   'add_open_session_bytes',
   `${INSERT} select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') from json_each($1)
-   where exists (select 1 from tenants t where t.id = json_extract(value, '$[0]')) ${ADD_UP}`,
+   where exists (select 1 from tenants t where t.id = json_extract(value, '$[0]')) ${ADD_UP} returning tenant_id, bytes`,
 );
 const SUM_SQLITE = named(
   'open_session_bytes_of_tenants',
@@ -103,21 +92,14 @@ const SIZES_SQLITE = named(
   'sizes_of_sessions',
   `${SIZE} (tenant_id, id) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`,
 );
-const SINCE_SQLITE = named(
-  'session_bytes_since',
-  `select executed_at as at from ${MIGRATIONS} where name = $1`,
-);
+const SINCE_SQLITE = named('session_bytes_since', `select executed_at as at from ${MIGRATIONS} where name = $1`);
 
 export function postgresSessionBytes(sql: PostgresSql, isCluster: boolean): SessionBytesSql {
   return {
     isShared: true,
     async add(deltas, tenants, now) {
       if (isCluster) return addOnCluster(sql, deltas, tenants, now);
-      const values = [
-        deltas.map(({ tenantId }) => tenantId),
-        deltas.map(({ expiresAt }) => expiresAt),
-        deltas.map(({ bytes }) => bytes),
-      ];
+      const values = [deltas.map(({ tenantId }) => tenantId), deltas.map(({ expiresAt }) => expiresAt), deltas.map(({ bytes }) => bytes)];
       return sumsIn(await sql.query(ADD_POSTGRES, [...values, tenants, now]));
     },
     async sizes(sessions) {
@@ -145,22 +127,20 @@ async function addOnCluster(
 }
 
 export function sqliteSessionBytes(sql: SqliteSql): SessionBytesSql {
-  const all = (statement: Statement, ...values: (string | number)[]) =>
-    sql.single((run) => run.all(statement, ...values));
+  const all = (statement: Statement, ...values: (string | number)[]) => sql.single((run) => run.all(statement, ...values));
   return {
     isShared: false,
     async add(deltas, tenants, now) {
-      const tenantList = JSON.stringify(tenants);
-      if (deltas.length === 0) return sumsIn(await all(SUM_SQLITE, tenantList, now));
-      const rows = JSON.stringify(
-        deltas.map(({ tenantId, expiresAt, bytes }) => [tenantId, expiresAt, bytes]),
-      );
-      return sumsIn(
-        await sql.transaction((run) => {
-          run.change(ADD_SQLITE, rows);
-          return run.all(SUM_SQLITE, tenantList, now);
-        }),
-      );
+      if (deltas.length === 0) return sumsIn(await all(SUM_SQLITE, JSON.stringify(tenants), now));
+      const rows = JSON.stringify(deltas.map(({ tenantId, expiresAt, bytes }) => [tenantId, expiresAt, bytes]));
+      return sql.transaction((run) => {
+        const overdrawn = run
+          .all(ADD_SQLITE, rows)
+          .filter(({ bytes }) => Number(bytes) < 0)
+          .map((row) => String(row['tenant_id']));
+        const sums = sumsIn(run.all(SUM_SQLITE, JSON.stringify([...tenants, ...overdrawn]), now));
+        return new Map([...overdrawn.map((tenantId) => [tenantId, 0] as const), ...sums]);
+      });
     },
     async sizes(sessions) {
       const keys = JSON.stringify(sessions.map(({ tenantId, id }) => [tenantId, id]));

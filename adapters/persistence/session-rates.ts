@@ -1,10 +1,5 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
-import type {
-  CountedSessions,
-  CountQuery,
-  OutcomeQuery,
-  SessionCount,
-} from '../../application/ports/session-rates.ts';
+import type { CountedSessions, CountQuery, OutcomeQuery, SessionCount } from '../../application/ports/session-rates.ts';
 import type { SessionKind, SessionOutcome, SessionStatus } from '../../domain/sessions/session.ts';
 import { MOVES, OPEN_STATUSES } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';

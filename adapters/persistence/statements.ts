@@ -12,10 +12,7 @@ export const PRESENT_TERM = 'coalesce((select max(number) from service_terms), 0
 
 /** The one row of a table that has this value in the column, with the tenant's state, which is there in any case. */
 const withTenant = (name: string, table: string, column: string) =>
-  brief(
-    name,
-    `select ${TENANT_STATE}, f.* from tenants t left join ${table} f on f.tenant_id = t.id and f.${column} = $2 where t.id = $1`,
-  );
+  brief(name, `select ${TENANT_STATE}, f.* from tenants t left join ${table} f on f.tenant_id = t.id and f.${column} = $2 where t.id = $1`);
 
 /** Row locks put writers in a row, so a release never replaces a newer one. */
 export const NOTE_RELEASE = named(
@@ -66,10 +63,7 @@ const BUT_REQUEST = ['tenant_id', ...SESSIONS.columns.filter((column) => column 
 /** By what the session is for: nobody is authorized to answer a question. */
 export const SEEN = {
   issuance: seenSession('seen_issuance', BUT_REQUEST),
-  verification: brief(
-    'seen_verification',
-    `select ${TENANT_STATE}, ${BUT_REQUEST} from ${OWN_SESSION} where t.id = $1`,
-  ),
+  verification: brief('seen_verification', `select ${TENANT_STATE}, ${BUT_REQUEST} from ${OWN_SESSION} where t.id = $1`),
 };
 export const FIND_BY_PUBLIC_ID = withTenant('find_by_public_id', 'sessions', 'public_id');
 export const SESSION_STANDING = brief(
@@ -88,10 +82,7 @@ export const FIND_BY_SUBJECT = named(
    where u.tenant_id = $1 and u.subject_hash = $2 order by s.created_at desc, s.id limit 20`,
 );
 
-export const FIND_DEFERRED = brief(
-  'find_deferred',
-  'select * from deferred_transactions where tenant_id = $1 and id = $2',
-);
+export const FIND_DEFERRED = brief('find_deferred', 'select * from deferred_transactions where tenant_id = $1 and id = $2');
 
 export const FIND_KEPT_ANSWER = brief(
   'find_kept_answer',
@@ -139,10 +130,7 @@ export const SAVE_STATUS_TOKEN = named(
      and version >= $4 and ${PRESENT_TERM} = $7`,
 );
 
-export const FIND_TRUST_LIST = named(
-  'find_trust_list',
-  'select jwt, next_update from trust_lists where tenant_id = $1 and id = $2',
-);
+export const FIND_TRUST_LIST = named('find_trust_list', 'select jwt, next_update from trust_lists where tenant_id = $1 and id = $2');
 
 export const SESSION_EVENTS = brief(
   'session_events',
@@ -151,10 +139,7 @@ export const SESSION_EVENTS = brief(
 );
 
 /** Keyset paging: the cost of a page does not grow with its number. */
-export function listSessionsQuery(query: SessionQuery): {
-  statement: Statement;
-  parameters: (string | number)[];
-} {
+export function listSessionsQuery(query: SessionQuery): { statement: Statement; parameters: (string | number)[] } {
   const parameters: (string | number)[] = [];
   const bind = (value: string | number) => `$${parameters.push(value) + 1}`;
   const conditions = ['tenant_id = $1'];

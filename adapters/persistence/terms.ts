@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { Terms } from '../../application/ports/terms.ts';
 import type { Change, Committed } from '../../domain/changes/change.ts';
 import type { History, Term, TermBeginning } from '../../domain/rewinds/term.ts';
-import type { JobSql } from './maintenance/job-sql.ts';
+import type { JobSql } from './job-sql.ts';
 import { PRESENT_MS } from './maintenance/postgres-time.ts';
 import { named, type Row } from './statement.ts';
 
@@ -20,7 +20,8 @@ const MOST_TERMS = 200;
 const readTerms = (present: string) =>
   named(
     'read_terms',
-    `select p.*, t.number, t.id, t.lineage, t.place, t.counter, t.began_at, t.how, t.lost_at, t.list_floor, t.witnessed_at
+    `select p.*, t.number, t.id, t.lineage, t.place, t.counter, t.began_at, t.how, t.lost_at, t.list_floor, t.witnessed_at,
+       t.witnessed_counter, t.witnessed_idle_checks, t.witnessed_by
      from (select ${present}) p left join service_terms t on true order by t.number desc limit ${MOST_TERMS}`,
   );
 const COUNT = named(
@@ -44,11 +45,16 @@ const BEGIN = named(
 const MARK_LOST = named(
   'mark_lost',
   `update service_terms set lost_at = $1
-   where lost_at is null and number = (select max(number) from service_terms)`,
+   where lost_at is null and number >= $2 and exists (select 1 from service_terms o where o.number = $2 and o.id = $3)
+     and not exists (select 1 from service_terms s
+       where s.number > $2 and s.number <= service_terms.number and s.how in ('accepted', 'fenced'))`,
 );
 const MARK_WITNESSED = named(
   'mark_term_witnessed',
-  'update service_terms set witnessed_at = $3 where number = $1 and id = $2 and witnessed_at is null',
+  `update service_terms set witnessed_at = coalesce(witnessed_at, $5), witnessed_counter = $3, witnessed_idle_checks = $6,
+     witnessed_by = $4
+   where number = $1 and id = $2 and (coalesce(witnessed_counter, -1) < $3
+     or (witnessed_counter = $3 and coalesce(witnessed_idle_checks, 0) < $6))`,
 );
 /** Challenges are leases that nobody holds until they are answered. */
 const CHALLENGE = 'start-challenge/';
@@ -71,10 +77,7 @@ const CLOSE_CHALLENGE = named(
   `delete from leases where name = '${CHALLENGE}' || cast($1 as text)
    or (name like '${CHALLENGE}%' and expires_at <= $2)`,
 );
-const HAS_VALUE = named(
-  'has_used_value',
-  'select 1 from used_values where tenant_id = $1 and kind = $2 and hash = $3',
-);
+const HAS_VALUE = named('has_used_value', 'select 1 from used_values where tenant_id = $1 and kind = $2 and hash = $3');
 /** Also one that a client removed since, through whichever process: else clients could have a standby that lost nothing refused. */
 const HAS_SESSION = named(
   'has_session',
@@ -161,13 +164,13 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
       const { now, place } = await read();
       return (await sql.change(OPEN, number, randomUUID(), place, now.getTime(), how, listFloor, after)) > 0;
     },
-    async markLost() {
+    async markLost({ term, termId }) {
       const { now } = await read();
-      await sql.change(MARK_LOST, now.getTime());
+      await sql.change(MARK_LOST, now.getTime(), term, termId);
     },
-    async markWitnessed({ term, termId }) {
+    async markWitnessed({ term, termId, counter, idleChecks = 0 }, place) {
       const { now } = await read();
-      await sql.change(MARK_WITNESSED, term, termId, now.getTime());
+      await sql.change(MARK_WITNESSED, term, termId, counter, place, now.getTime(), idleChecks);
     },
     async openChallenge() {
       const { now } = await read();
@@ -178,9 +181,7 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
     async answerChallenges(ids) {
       for (const id of ids) await sql.change(ANSWER_CHALLENGE, id);
     },
-    async isAnswered(id) {
-      return (await sql.all(IS_ANSWERED, id)).length > 0;
-    },
+    isAnswered: async (id) => (await sql.all(IS_ANSWERED, id)).length > 0,
     async closeChallenge(id) {
       const { now } = await read();
       await sql.change(CLOSE_CHALLENGE, id, now.getTime());
@@ -194,7 +195,8 @@ export function termsOf(sql: JobSql, words: TermWords, changes: LastChanges): Te
 }
 
 function readTerm(row: Row): Term {
-  const { lost_at: lostAt, witnessed_at: witnessedAt } = row;
+  const { lost_at: lostAt, witnessed_at: witnessedAt, witnessed_counter: witnessedCounter } = row;
+  const { witnessed_idle_checks: witnessedIdleChecks, witnessed_by: witnessedBy } = row;
   return {
     number: Number(row['number']),
     id: String(row['id']),
@@ -206,5 +208,8 @@ function readTerm(row: Row): Term {
     lostAt: lostAt === null ? null : new Date(Number(lostAt)),
     listFloor: Number(row['list_floor']),
     witnessedAt: witnessedAt === null ? null : new Date(Number(witnessedAt)),
+    witnessedCounter: witnessedCounter === null ? null : Number(witnessedCounter),
+    witnessedIdleChecks: witnessedIdleChecks === null ? null : Number(witnessedIdleChecks),
+    witnessedBy: witnessedBy === null ? null : String(witnessedBy),
   };
 }

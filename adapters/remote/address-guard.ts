@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { type Address, type Entry, readEntry } from './allow-list.ts';
+import { type Address, type Entry, parseEntry } from './allow-list.ts';
 import { isMetadataAddress, isMetadataName } from './metadata-services.ts';
 
 /** RFC 6052 section 2.1: the last 32 bits are the IPv4 address that a translator will call. */
@@ -20,7 +20,7 @@ export class AddressGuard {
 
   /** @throws Error that names an entry which cannot be read. */
   constructor(allow: readonly string[]) {
-    this.#entries = allow.map(readEntry);
+    this.#entries = allow.map(parseEntry);
   }
 
   /**
@@ -47,11 +47,9 @@ export class GuardOfOne {
 
   /** Whether a connection may be made to this address, which `target` leads to. */
   permits({ host, port, protocol }: Target, text: string): boolean {
-    const address = readAddress(text);
+    const address = parseAddress(text);
     if (address === undefined || !this.#permitsName(host, port)) return false;
-    if (isMetadataAddress(address)) {
-      return this.#isListedAlone(address, port) || (isMetadataName(host) && this.#isNamed(host, port));
-    }
+    if (isMetadataAddress(address)) return this.#isListedAlone(address, port) || (isMetadataName(host) && this.#isNamed(host, port));
     if (this.isListedHost(host, port) || this.#isListed(address, port)) return true;
     return this.#isPublicly(protocol, port) && isPublic(address);
   }
@@ -61,14 +59,12 @@ export class GuardOfOne {
     const name = withoutDot(host);
     return (
       this.#isNamed(name, port) ||
-      this.#entries.some(
-        (entry) => fitsPort(entry, port) && entry.suffix !== undefined && name.endsWith(entry.suffix),
-      )
+      this.#entries.some((entry) => fitsPort(entry, port) && entry.suffix !== undefined && name.endsWith(entry.suffix))
     );
   }
 
   isListedAddress(text: string, port: number): boolean {
-    const address = readAddress(text);
+    const address = parseAddress(text);
     return address !== undefined && this.#isListed(address, port);
   }
 
@@ -83,24 +79,19 @@ export class GuardOfOne {
     if (this.isListedHost(host, port)) return false;
     if (LOCAL_NAME.test(host)) return LOOPBACK.every((address) => !this.isListedAddress(address, port));
     // Without TLS a name has to lead into a listed network.
-    return (
-      !this.#isPublicly(url.protocol, port) &&
-      !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port))
-    );
+    return !this.#isPublicly(url.protocol, port) && !this.#entries.some((entry) => entry.network !== undefined && fitsPort(entry, port));
   }
 
   /** Whether this is a global unicast address, looked at as the address that is called in the end. */
   isPublic(text: string): boolean {
-    const address = readAddress(text);
+    const address = parseAddress(text);
     return address !== undefined && isPublic(address);
   }
 
   /** A metadata service is called by its name only where that name is listed, or its address. */
   #permitsName(host: string, port: number): boolean {
     if (!isMetadataName(host) || this.#isNamed(host, port)) return true;
-    return this.#entries.some(
-      (entry) => entry.network !== undefined && isAlone(entry.network) && fitsPort(entry, port),
-    );
+    return this.#entries.some((entry) => entry.network !== undefined && isAlone(entry.network) && fitsPort(entry, port));
   }
 
   /** How public addresses are called. Without TLS on the port of http alone: no other service is spoken to. */
@@ -119,11 +110,7 @@ export class GuardOfOne {
 
   #isListedAlone(address: Address, port: number): boolean {
     return this.#entries.some(
-      (entry) =>
-        entry.network !== undefined &&
-        isAlone(entry.network) &&
-        fitsPort(entry, port) &&
-        contains(entry, address),
+      (entry) => entry.network !== undefined && isAlone(entry.network) && fitsPort(entry, port) && contains(entry, address),
     );
   }
 }
@@ -140,7 +127,7 @@ export const LOCAL_NAME = /(?:^|\.)localhost\.?$/;
 export const LOOPBACK = ['127.0.0.1', '::1'];
 
 /** Unwraps IPv4 inside IPv6: mapped (RFC 4291 section 2.5.5.2) and translated (RFC 6052). */
-function readAddress(text: string): Address | undefined {
+function parseAddress(text: string): Address | undefined {
   if (!ipaddr.isValid(text)) return undefined;
   const address = ipaddr.process(text);
   if (address instanceof ipaddr.IPv4 || !address.match(NAT64)) return address;

@@ -22,14 +22,14 @@ const NAME = /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(?:\.[a-z0-9_]([a-z0-9_-]
  * port, and each of these for one tenant (`acme=10.0.0.0/8`).
  * @throws Error that names an entry which cannot be read.
  */
-export function readEntry(text: string): Entry {
+export function parseEntry(text: string): Entry {
   const { tenantId, place = text } = OF_TENANT.exec(text.trim())?.groups ?? {};
-  const entry = readPlace(place.trim().toLowerCase());
+  const entry = parsePlace(place.trim().toLowerCase());
   if (entry === undefined) throw unreadable(text);
   return tenantId === undefined ? entry : { tenantId, ...entry };
 }
 
-function readPlace(entry: string): Entry | undefined {
+function parsePlace(entry: string): Entry | undefined {
   if (ipaddr.isValidCIDR(entry)) return { network: ipaddr.parseCIDR(entry) };
   if (entry.includes('/')) return undefined;
   if (ipaddr.IPv6.isValid(entry)) return { network: single(entry) };
@@ -37,9 +37,7 @@ function readPlace(entry: string): Entry | undefined {
   const { host = '', port: portText } = ENTRY.exec(entry)?.groups ?? {};
   const port = portText === undefined ? {} : { port: Number(portText) };
   const literal = host.startsWith('[') ? host.slice(1, -1) : host;
-  if (ipaddr.IPv6.isValid(literal) || ipaddr.IPv4.isValidFourPartDecimal(literal)) {
-    return { network: single(literal), ...port };
-  }
+  if (ipaddr.IPv6.isValid(literal) || ipaddr.IPv4.isValidFourPartDecimal(literal)) return { network: single(literal), ...port };
   // A last label of digits only would be read as a number by the URL parser and never match.
   if (!NAME.test(host) || /(^|\.)\d+$/.test(host)) return undefined;
   return host.startsWith('*.') ? { suffix: host.slice(1), ...port } : { host, ...port };
@@ -48,8 +46,7 @@ function readPlace(entry: string): Entry | undefined {
 function unreadable(text: string): Error {
   return new Error(
     `OUTBOUND_ALLOW: "${text}" is neither a host (backend.example, *.example) nor a network (10.0.0.0/8) nor an ` +
-      'address, each host or address also with a port (127.0.0.1:8080), and each also for one tenant ' +
-      '(acme=backend.example)',
+      'address, each host or address also with a port (127.0.0.1:8080), and each also for one tenant (acme=backend.example)',
   );
 }
 

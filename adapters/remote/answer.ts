@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
-import type { Bytes } from './byte-shares.ts';
+import type { MemoryShare } from '../../application/queues/memory-budget.ts';
 import { Redirection } from './redirection.ts';
 
 /** Of an answer that nobody reads, so that the connection can be used again. */
@@ -11,7 +11,7 @@ export type Reading = {
   readonly maxBytes: number;
   /** Whether anybody reads what comes with a status of an error. */
   readonly readsErrors: boolean;
-  readonly bytes: Bytes;
+  readonly bytes: MemoryShare;
 };
 
 /** Reads what is wanted of an answer; the connection of any other ends. */
@@ -50,11 +50,7 @@ async function leaveUnread(body: Dispatcher.ResponseData['body'], announced: num
 }
 
 /** Stops reading at the first byte too many, whatever length was announced. */
-async function readBody(
-  body: Dispatcher.ResponseData['body'],
-  announced: number,
-  { maxBytes, origin, bytes }: Reading,
-): Promise<Buffer> {
+async function readBody(body: Dispatcher.ResponseData['body'], announced: number, { maxBytes, origin, bytes }: Reading): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = announced > maxBytes ? announced : 0;
   if (length <= maxBytes) {

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
 import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
 import type { Clock } from '../../application/ports/clock.ts';
-import { SingleFlight } from '../../application/single-flight.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { SingleFlight } from '../../application/tenant-cache/single-flight.ts';
 
 const MAX_TIMES_BYTES = 2 * 1024 * 1024;
 
@@ -44,8 +44,7 @@ export class AuthorizationServerCache<T extends object> {
   /** @throws whatever `load` throws, for `failureMs` without asking again. */
   async get(asked: Asked): Promise<T> {
     const known = this.#outcomes.get(keyOf(asked));
-    if (known?.failure !== undefined && this.#isWithin(known.at, this.#settings.failureMs))
-      throw known.failure;
+    if (known?.failure !== undefined && this.#isWithin(known.at, this.#settings.failureMs)) throw known.failure;
     return this.#fresh(known) ?? (await this.#loadOnce(asked));
   }
 
@@ -73,9 +72,7 @@ export class AuthorizationServerCache<T extends object> {
       } catch (failure) {
         // That this service has too much to do says nothing of the server.
         const isBusy = failure instanceof AuthorizationServerError && failure.fault === 'busy';
-        if (!isBusy && this.#fresh(this.#outcomes.get(name)) === undefined) {
-          this.#outcomes.set(name, { at: this.#now(), failure });
-        }
+        if (!isBusy && this.#fresh(this.#outcomes.get(name)) === undefined) this.#outcomes.set(name, { at: this.#now(), failure });
         throw failure;
       }
     });

@@ -1,14 +1,7 @@
-import {
-  AuthorizationServerError,
-  type AuthorizationServerFault,
-} from '../../application/ports/authorization-servers.ts';
+import { AuthorizationServerError, type AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import { type Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
-import { type ForeignKey, readForeignKeys } from '../../domain/oauth/foreign-keys.ts';
-import {
-  metadataAddresses,
-  readServerMetadata,
-  type ServerMetadata,
-} from '../../domain/oauth/server-metadata.ts';
+import { type ForeignKey, parseForeignKeys } from '../../domain/oauth/foreign-keys.ts';
+import { metadataAddresses, parseServerMetadata, type ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { faultWords } from './fault-words.ts';
@@ -20,11 +13,7 @@ const DOCUMENT_BYTES = 128 * 1024;
 const ABSENT: ReadonlySet<AuthorizationServerFault> = new Set(['bad_status', 'not_json', 'redirected']);
 
 /** @throws AuthorizationServerError when no address has metadata, or those that it has cannot be used. */
-export async function fetchMetadata(
-  remote: Remote,
-  issuer: string,
-  tenantId: string | undefined,
-): Promise<ServerMetadata> {
+export async function fetchMetadata(remote: Remote, issuer: string, tenantId: string | undefined): Promise<ServerMetadata> {
   const addresses = metadataAddresses(issuer);
   let fault = new AuthorizationServerError('bad_issuer', `${issuer} cannot be the address of an issuer.`);
   for (const [index, address] of addresses.entries()) {
@@ -34,7 +23,7 @@ export async function fetchMetadata(
       return undefined;
     });
     if (document === undefined) continue;
-    const metadata = readServerMetadata(document, issuer);
+    const metadata = parseServerMetadata(document, issuer);
     if (typeof metadata !== 'string') return metadata;
     const what = metadata === 'wrong_issuer' ? 'name another issuer' : 'cannot be used';
     throw new AuthorizationServerError(metadata, `The metadata at ${address} ${what}.`);
@@ -48,21 +37,13 @@ export async function fetchKeys(
   { issuer, jwksUri }: ServerMetadata,
   tenantId: string | undefined,
 ): Promise<readonly ForeignKey[]> {
-  if (jwksUri === undefined) {
-    throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no jwks_uri.`);
-  }
-  const keys = readForeignKeys(await fetchDocument(remote, jwksUri, tenantId));
-  if (keys === undefined) {
-    throw new AuthorizationServerError('bad_keys', `The key set of ${issuer} cannot be used.`);
-  }
+  if (jwksUri === undefined) throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no jwks_uri.`);
+  const keys = parseForeignKeys(await fetchDocument(remote, jwksUri, tenantId));
+  if (keys === undefined) throw new AuthorizationServerError('bad_keys', `The key set of ${issuer} cannot be used.`);
   return keys;
 }
 
-async function fetchDocument(
-  remote: Remote,
-  address: string,
-  tenantId: string | undefined,
-): Promise<JsonObject> {
+async function fetchDocument(remote: Remote, address: string, tenantId: string | undefined): Promise<JsonObject> {
   const place = describe(address);
   const answer = await call(remote, address, {
     tenantId,
@@ -71,25 +52,14 @@ async function fetchDocument(
     timeoutMs: TIMEOUT_MS,
     maxBytes: DOCUMENT_BYTES,
   });
-  if (answer.status !== 200) {
-    throw new AuthorizationServerError('bad_status', `${place} answered with status ${answer.status}.`);
-  }
+  if (answer.status !== 200) throw new AuthorizationServerError('bad_status', `${place} answered with status ${answer.status}.`);
   const document = parseBody(answer);
-  if (document === undefined) {
-    throw new AuthorizationServerError(
-      'not_json',
-      `${place} answered with something that is no JSON object.`,
-    );
-  }
+  if (document === undefined) throw new AuthorizationServerError('not_json', `${place} answered with something that is no JSON object.`);
   return document;
 }
 
 /** @throws AuthorizationServerError when no complete answer arrived. */
-export async function call(
-  remote: Remote,
-  address: string,
-  options: Parameters<Remote['request']>[1],
-): Promise<RemoteResponse> {
+export async function call(remote: Remote, address: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
   try {
     return await remote.request(address, options);
   } catch (error) {

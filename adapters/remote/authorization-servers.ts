@@ -9,25 +9,19 @@ import {
   type VerifiedToken,
 } from '../../application/ports/authorization-servers.ts';
 import type { Clock } from '../../application/ports/clock.ts';
-import type { Remote } from '../../application/ports/remote.ts';
+import type { Remote, RemoteResponse } from '../../application/ports/remote.ts';
 import { EXTERNAL_TOKEN_TYPES } from '../../domain/oauth/external-token.ts';
 import { type ForeignKey, pickForeignKey } from '../../domain/oauth/foreign-keys.ts';
-import {
-  acceptForeignClaims,
-  ForeignTokenError,
-  type OpenedForeignToken,
-  openForeignToken,
-} from '../../domain/oauth/foreign-token.ts';
-import { acceptIdToken, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
+import { assertForeignClaims, ForeignTokenError, type OpenedForeignToken, parseForeignToken } from '../../domain/oauth/foreign-token.ts';
+import { assertIdTokenClaims, ID_TOKEN_TYPES } from '../../domain/oauth/id-token.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
-import { acceptUserinfo, USERINFO_TYPES } from '../../domain/oauth/userinfo.ts';
+import { assertUserinfoClaims, USERINFO_TYPES } from '../../domain/oauth/userinfo.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { type Asked, AuthorizationServerCache } from './authorization-server-cache.ts';
-import { fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
-import { askForToken, badStatus, readTokenAnswer } from './openid-token-request.ts';
-import { askForUserinfo, userinfoFault } from './userinfo-request.ts';
+import { call, fetchKeys, fetchMetadata, parseBody } from './authorization-server-documents.ts';
+import { askForToken, badStatus, parseTokenAnswer } from './openid-token-request.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const FRESH_MS = 600_000;
@@ -35,11 +29,7 @@ const FAILURE_MS = 15_000;
 const REFRESH_MS = 30_000;
 
 type Ports = { readonly remote: Remote; readonly clock: Clock };
-type Times = {
-  readonly tenantId: string | undefined;
-  readonly audience: string | undefined;
-  readonly now: Date;
-};
+type Times = { readonly tenantId: string | undefined; readonly audience: string | undefined; readonly now: Date };
 
 /** Speaks with other authorization servers through the one way out of the service. */
 export class RemoteAuthorizationServers extends AuthorizationServers {
@@ -73,39 +63,24 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
       redirect_uri: exchange.redirectUri,
       code_verifier: exchange.codeVerifier,
     });
-    return readTokenAnswer(issuer, answer);
+    return parseTokenAnswer(issuer, answer);
   }
 
-  override async logInAsClient(
-    issuer: string,
-    client: { readonly clientId: string; readonly clientSecret: string },
-  ): Promise<void> {
+  override async logInAsClient(issuer: string, client: { readonly clientId: string; readonly clientSecret: string }): Promise<void> {
     const grant = { grant_type: 'client_credentials' };
     const ours = { ...client, tenantId: undefined };
     const { status } = await askForToken(this.#remote, await this.discover(issuer, undefined), ours, grant);
     if (status !== 200) throw badStatus(issuer, status);
   }
 
-  override async verifyToken(
-    issuer: string,
-    token: string,
-    expected: TokenExpectations,
-  ): Promise<VerifiedToken> {
-    return this.#verify(issuer, openForeignToken(token, expected.types), expected);
+  override async verifyToken(issuer: string, token: string, expected: TokenExpectations): Promise<VerifiedToken> {
+    return this.#verify(issuer, parseForeignToken(token, expected.types), expected);
   }
 
-  override async verifyIdToken(
-    issuer: string,
-    idToken: string,
-    expected: LoginExpectations,
-  ): Promise<JsonObject> {
-    const opened = openForeignToken(idToken, ID_TOKEN_TYPES);
-    const verified = await this.#verify(issuer, opened, {
-      tenantId: expected.tenantId,
-      audience: expected.clientId,
-      now: expected.now,
-    });
-    acceptIdToken(verified, expected);
+  override async verifyIdToken(issuer: string, idToken: string, expected: LoginExpectations): Promise<JsonObject> {
+    const opened = parseForeignToken(idToken, ID_TOKEN_TYPES);
+    const verified = await this.#verify(issuer, opened, { tenantId: expected.tenantId, audience: expected.clientId, now: expected.now });
+    assertIdTokenClaims(verified, expected);
     return verified.claims;
   }
 
@@ -115,7 +90,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     expected: { readonly tenantId: TenantId; readonly now: Date },
   ): Promise<JsonObject | undefined> {
     try {
-      const opened = openForeignToken(token, EXTERNAL_TOKEN_TYPES);
+      const opened = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
       return (await this.#verify(issuer, opened, { audience: undefined, ...expected })).claims;
     } catch (error) {
       if (error instanceof ForeignTokenError) return undefined;
@@ -123,10 +98,7 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     }
   }
 
-  override async readUserinfo(
-    issuer: string,
-    expected: UserinfoExpectations,
-  ): Promise<JsonObject | undefined> {
+  override async readUserinfo(issuer: string, expected: UserinfoExpectations): Promise<JsonObject | undefined> {
     const { tenantId } = expected;
     const { userinfoEndpoint } = await this.discover(issuer, tenantId);
     if (userinfoEndpoint === undefined) return undefined;
@@ -134,11 +106,9 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
     try {
       // OpenID Connect Core 1.0 section 5.3.2
       const isSigned = answer.contentType === 'application/jwt';
-      const claims = isSigned
-        ? await this.#signedClaims({ issuer, tenantId }, decodeUtf8(answer.body)?.trim() ?? '')
-        : parseBody(answer);
+      const claims = isSigned ? await this.#signedClaims({ issuer, tenantId }, decodeUtf8(answer.body)?.trim() ?? '') : parseBody(answer);
       if (claims === undefined) throw new ForeignTokenError('malformed');
-      acceptUserinfo(claims, { ...expected, issuer, isSigned });
+      assertUserinfoClaims(claims, { ...expected, issuer, isSigned });
       return claims;
     } catch (cause) {
       if (!(cause instanceof ForeignTokenError)) throw cause;
@@ -147,17 +117,16 @@ export class RemoteAuthorizationServers extends AuthorizationServers {
   }
 
   async #signedClaims(asked: Asked, token: string): Promise<JsonObject> {
-    const opened = openForeignToken(token, USERINFO_TYPES);
+    const opened = parseForeignToken(token, USERINFO_TYPES);
     if (!(await this.#isSigned(asked, opened))) throw new ForeignTokenError('signature');
     return opened.jws.payload;
   }
 
   /** The signature first; what it covers is looked at afterwards. */
   async #verify(issuer: string, opened: OpenedForeignToken, expected: Times): Promise<VerifiedToken> {
-    if (!(await this.#isSigned({ issuer, tenantId: expected.tenantId }, opened)))
-      throw new ForeignTokenError('signature');
+    if (!(await this.#isSigned({ issuer, tenantId: expected.tenantId }, opened))) throw new ForeignTokenError('signature');
     const { type, algorithm, jws } = opened;
-    acceptForeignClaims(jws.payload, { ...expected, issuer });
+    assertForeignClaims(jws.payload, { ...expected, issuer });
     return { type, algorithm, claims: jws.payload };
   }
 
@@ -194,4 +163,45 @@ async function isSignedBy({ jwk }: ForeignKey, { algorithm, jws }: OpenedForeign
   } catch {
     return false;
   }
+}
+
+const TIMEOUT_MS = 10_000;
+/** What is kept of a login is stored until its wallet has collected. */
+const ANSWER_BYTES = 64 * 1024;
+/** RFC 6750 section 2.1, `b64token`. */
+const BEARER = /^[A-Za-z0-9._~+/-]+=*$/;
+
+/** What is wrong is told by `error`, so that an operator knows that the login itself was good. */
+function userinfoFault(
+  fault: AuthorizationServerError['fault'],
+  what: string,
+  error = 'userinfo',
+  cause?: unknown,
+): AuthorizationServerError {
+  return new AuthorizationServerError(fault, `The userinfo endpoint ${what}.`, { error, cause });
+}
+
+/**
+ * Asks a userinfo endpoint (OpenID Connect Core 1.0 section 5.3.1). One attempt, and no redirect is followed.
+ * @throws AuthorizationServerError
+ */
+async function askForUserinfo(
+  remote: Remote,
+  endpoint: string,
+  { tenantId, accessToken }: { readonly tenantId: TenantId; readonly accessToken: string },
+): Promise<RemoteResponse> {
+  if (!BEARER.test(accessToken)) throw userinfoFault('bad_answer', 'cannot be asked with that access token');
+  const answer = await call(remote, endpoint, {
+    tenantId,
+    method: 'GET',
+    headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json, application/jwt' },
+    timeoutMs: TIMEOUT_MS,
+    maxBytes: ANSWER_BYTES,
+  }).catch((error: unknown) => {
+    if (!(error instanceof AuthorizationServerError)) throw error;
+    throw userinfoFault(error.fault, 'gave no complete answer', 'userinfo', error);
+  });
+  if (answer.status === 200) return answer;
+  const fault = answer.status >= 500 ? 'bad_status' : 'refused';
+  throw userinfoFault(fault, `answered with status ${answer.status}`);
 }

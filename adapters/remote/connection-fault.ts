@@ -54,8 +54,7 @@ export function connectionFault(cause: unknown): string | undefined {
     if (/^(?:CERT_|CRL_|UNABLE_TO_)/.test(code)) return 'TLS: the certificate of the server is not valid';
     const connection = Object.hasOwn(CONNECTION_REASONS, code) ? CONNECTION_REASONS[code] : undefined;
     if (connection !== undefined) return connection;
-    if (/^(?:HPE_|UND_ERR_(?:HEADERS_OVERFLOW|RES_|HTTP_PARSER))/.test(code))
-      return 'HTTP: the response is not valid';
+    if (/^(?:HPE_|UND_ERR_(?:HEADERS_OVERFLOW|RES_|HTTP_PARSER))/.test(code)) return 'HTTP: the response is not valid';
   }
   return undefined;
 }
@@ -63,8 +62,7 @@ export function connectionFault(cause: unknown): string | undefined {
 /** Why a name could not be resolved. */
 export function nameFault(cause: unknown): string {
   const [code] = codesOf(cause);
-  if (code === 'ENOTFOUND' || code === 'ENODATA' || code === undefined)
-    return 'DNS: the host name cannot be resolved';
+  if (code === 'ENOTFOUND' || code === 'ENODATA' || code === undefined) return 'DNS: the host name cannot be resolved';
   if (code === 'ETIMEOUT') return 'DNS: the name server did not answer in time';
   if (code === 'ECONNREFUSED') return 'DNS: the name server is not reachable';
   return 'DNS: the name server reports a failure';

@@ -12,10 +12,7 @@ const FAULT_WORDS: Readonly<Record<RemoteFault, string>> = {
 };
 
 /** @param own words that say it better for the kind of address. */
-export function faultWords(
-  { fault, detail }: RemoteError,
-  own: Partial<Record<RemoteFault, string>> = {},
-): string {
+export function faultWords({ fault, detail }: RemoteError, own: Partial<Record<RemoteFault, string>> = {}): string {
   const words = own[fault] ?? FAULT_WORDS[fault];
   return detail === undefined ? words : `${words}: ${detail}`;
 }

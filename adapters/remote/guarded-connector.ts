@@ -1,8 +1,9 @@
 import { isIP } from 'node:net';
-import { buildConnector } from 'undici';
+import type { buildConnector as Connector } from 'undici';
 import { RemoteError } from '../../application/ports/remote.ts';
 import { type GuardOfOne, type Target, targetOf } from './address-guard.ts';
 import type { ResolvedAddress } from './name-resolver.ts';
+import { buildConnector } from './undici-parts.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 
@@ -10,15 +11,12 @@ const CONNECT_TIMEOUT_MS = 5000;
  * Connects only where the guard lets it. The check stands here, behind name resolution, and the socket gets exactly
  * the addresses that were checked: a name that resolves differently a moment later changes nothing.
  */
-export function guardedConnector(
-  guard: GuardOfOne,
-  resolve: (host: string) => Promise<readonly ResolvedAddress[]>,
-): buildConnector.connector {
+export function guardedConnector(guard: GuardOfOne, resolve: (host: string) => Promise<readonly ResolvedAddress[]>): Connector.connector {
   return (options, callback) => {
     const target = targetOf(options);
     addressesOf(target.host, resolve)
       .then((addresses) => {
-        checkAddresses(guard, target, addresses);
+        assertAddressesAllowed(guard, target, addresses);
         return buildConnector({
           allowH2: false,
           timeout: CONNECT_TIMEOUT_MS,
@@ -52,15 +50,12 @@ async function addressesOf(
 }
 
 /** One bad address among good ones refuses them all: which one is called would be left to chance. */
-function checkAddresses(guard: GuardOfOne, target: Target, addresses: readonly ResolvedAddress[]): void {
+function assertAddressesAllowed(guard: GuardOfOne, target: Target, addresses: readonly ResolvedAddress[]): void {
   if (addresses.length === 0) {
     const detail = 'DNS: the host name has no address';
     throw new RemoteError('unreachable', `${target.host} has no address.`, { detail });
   }
   const refused = addresses.find(({ address }) => !guard.permits(target, address));
   if (refused === undefined) return;
-  throw new RemoteError(
-    'refused_address',
-    `${target.host} leads to ${refused.address}, which may not be called.`,
-  );
+  throw new RemoteError('refused_address', `${target.host} leads to ${refused.address}, which may not be called.`);
 }

@@ -1,24 +1,24 @@
-import { request } from 'undici';
 import { Remote, RemoteError, type RemoteResponse } from '../../application/ports/remote.ts';
+import { MemoryBudget } from '../../application/queues/memory-budget.ts';
 import { AddressGuard } from './address-guard.ts';
 import { readAnswer } from './answer.ts';
-import { ByteShares } from './byte-shares.ts';
+import { CallQueue, endOf } from './call-queue.ts';
 import { connectionFault } from './connection-fault.ts';
-import { endOf, FairGate } from './fair-gate.ts';
 import { isPermittedLiteral } from './guarded-connector.ts';
 import { CALLS_OF_LANE, Lanes } from './lanes.ts';
 import { NameResolver, type Resolve } from './name-resolver.ts';
 import { MAX_REDIRECTS, nextAddress, Redirection } from './redirection.ts';
+import { request } from './undici-parts.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** Calls to all origins: parties are tenants. */
-const OF_ALL = { atOnce: 2048, ofOne: 256, waitingOfOne: 256, waiting: 2048 };
+const OF_ALL = { slots: 2048, slotsOfParty: 256, waitingOfParty: 256, waiting: 2048 };
 /** Calls of one tenant: parties are origins. */
-const OF_TENANT = { atOnce: 256, ofOne: CALLS_OF_LANE, waitingOfOne: 96, waiting: 768 };
+const OF_TENANT = { slots: 256, slotsOfParty: CALLS_OF_LANE, waitingOfParty: 96, waiting: 768 };
 /** Calls to one origin: parties are tenants. */
-const OF_ORIGIN = { atOnce: 256, ofOne: CALLS_OF_LANE, waitingOfOne: CALLS_OF_LANE, waiting: 2048 };
+const OF_ORIGIN = { slots: 256, slotsOfParty: CALLS_OF_LANE, waitingOfParty: CALLS_OF_LANE, waiting: 2048 };
 /** What is sent and received at once. */
-const BYTES = { all: 256 * MEBIBYTE, ofOne: 32 * MEBIBYTE };
+const BYTES = { all: 256 * MEBIBYTE, ofParty: 32 * MEBIBYTE };
 
 type Options = Parameters<Remote['request']>[1];
 type Call = {
@@ -37,10 +37,10 @@ type Call = {
 export class GuardedHttpClient extends Remote {
   readonly #guard: AddressGuard;
   readonly #lanes: Lanes;
-  readonly #all = new FairGate(OF_ALL);
-  readonly #tenants = new Map<string, FairGate>();
-  readonly #origins = new Map<string, FairGate>();
-  readonly #bytes = new ByteShares(BYTES);
+  readonly #all = new CallQueue(OF_ALL);
+  readonly #tenants = new Map<string, CallQueue>();
+  readonly #origins = new Map<string, CallQueue>();
+  readonly #memory = new MemoryBudget(BYTES, () => new RemoteError('busy', 'Too much is being sent and received at once.'));
   #isClosed = false;
 
   /**
@@ -63,9 +63,7 @@ export class GuardedHttpClient extends Remote {
     if (this.#isClosed) throw new RemoteError('busy', 'The service is stopping.');
     const end = new AbortController();
     const timer = setTimeout(() => {
-      end.abort(
-        new RemoteError('timeout', `${target.origin} did not answer within ${options.timeoutMs} ms.`),
-      );
+      end.abort(new RemoteError('timeout', `${target.origin} did not answer within ${options.timeoutMs} ms.`));
     }, options.timeoutMs);
     try {
       return await this.#follow({ url: target, options, party: options.tenantId ?? '', end });
@@ -103,8 +101,7 @@ export class GuardedHttpClient extends Remote {
   /** @returns the call to make next; undefined where a fault is one. */
   #sentOn(call: Call, fault: RemoteError): Call | undefined {
     const { options } = call;
-    if (!(fault instanceof Redirection) || options.followsRedirects !== true || options.method !== 'GET')
-      return undefined;
+    if (!(fault instanceof Redirection) || options.followsRedirects !== true || options.method !== 'GET') return undefined;
     const next = nextAddress(call.url, fault);
     if (next === undefined) return undefined;
     // What is sent to one host is not for the next one.
@@ -144,12 +141,13 @@ export class GuardedHttpClient extends Remote {
 
   async #exchange({ url, options, party, end }: Call): Promise<RemoteResponse> {
     const lane = this.#lanes.enter(party, url.origin, options.isSigned);
-    const bytes = this.#bytes.open(party, end);
-    const underWay = { all: this.#all.inside, own: this.#tenants.get(party)?.inside ?? 0 };
+    const bytes = this.#memory.open(party, (reason) => end.abort(reason));
+    const underWay = { all: this.#all.heldCount, own: this.#tenants.get(party)?.heldCount ?? 0 };
     try {
       bytes.add(options.body?.length ?? 0);
-      const answer = await request(url, {
-        dispatcher: lane.pool,
+      const answer = await request(lane.pool, {
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
         method: options.method,
         headers: { ...options.headers, 'accept-encoding': 'identity' },
         body: options.body ?? null,
@@ -165,21 +163,21 @@ export class GuardedHttpClient extends Remote {
   }
 }
 
-/** @returns what gives the place back; gates that nobody uses are forgotten. */
+/** @returns the function that gives the slot back and removes an idle queue. */
 async function enter(
-  gates: Map<string, FairGate>,
+  queues: Map<string, CallQueue>,
   name: string,
-  limits: ConstructorParameters<typeof FairGate>[0],
+  limits: ConstructorParameters<typeof CallQueue>[0],
   party: string,
   end: AbortController,
 ): Promise<() => void> {
-  const gate = gates.get(name) ?? new FairGate(limits);
-  gates.set(name, gate);
+  const queue = queues.get(name) ?? new CallQueue(limits);
+  queues.set(name, queue);
   const forget = () => {
-    if (gate.isIdle && gates.get(name) === gate) gates.delete(name);
+    if (queue.isIdle && queues.get(name) === queue) queues.delete(name);
   };
   try {
-    const leave = await gate.enter(party, end);
+    const leave = await queue.enter(party, end);
     return () => {
       leave();
       forget();

@@ -1,7 +1,7 @@
-import { Pool } from 'undici';
 import type { AddressGuard } from './address-guard.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import type { Resolve } from './name-resolver.ts';
+import { Pool } from './undici-parts.ts';
 
 /** Calls of one party to one origin at once, each over a connection of its own. */
 export const CALLS_OF_LANE = 32;
@@ -43,9 +43,7 @@ export class Lanes {
   /** Whether connections are not to be kept. @param underWay calls of all, and of the party, that may have none yet. */
   isCrowded(party: string, underWay: { readonly all: number; readonly own: number }): boolean {
     const own = this.#connections.get(party) ?? 0;
-    return (
-      Math.max(this.#count, underWay.all) >= KEPT_CONNECTIONS || Math.max(own, underWay.own) >= KEPT_OF_ONE
-    );
+    return Math.max(this.#count, underWay.all) >= KEPT_CONNECTIONS || Math.max(own, underWay.own) >= KEPT_OF_ONE;
   }
 
   /** Ends after the calls that are under way. */

@@ -51,9 +51,7 @@ export function isMetadataName(host: string): boolean {
 /** Whether the address, or one that is written inside it, is that of a metadata service. */
 export function isMetadataAddress(address: Address): boolean {
   if (address instanceof ipaddr.IPv4) return NETWORKS_V4.some((network) => address.match(network));
-  return (
-    NETWORKS_V6.some((network) => address.match(network)) || innerAddresses(address).some(isMetadataAddress)
-  );
+  return NETWORKS_V6.some((network) => address.match(network)) || innerAddresses(address).some(isMetadataAddress);
 }
 
 const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
@@ -67,9 +65,8 @@ const NAT64_PLACES = [
 const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
 
 /**
- * IPv4 addresses that something on the way may read in it: the last 32 bits of mapped, compatible and translated ones
- * (RFC 4291 section 2.5.5, RFC 6052, RFC 8215) and of ISATAP (RFC 5214), and those of 6to4 (RFC 3056) and Teredo
- * (RFC 4380).
+ * IPv4 addresses that something on the way may read in it: the last 32 bits of mapped, compatible and translated ones (RFC 4291 section
+ * 2.5.5, RFC 6052, RFC 8215) and of ISATAP (RFC 5214), and those of 6to4 (RFC 3056) and Teredo (RFC 4380).
  */
 function innerAddresses(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();

@@ -2,10 +2,10 @@ import { Resolver } from 'node:dns/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { RemoteError } from '../../application/ports/remote.ts';
-import { SingleFlight } from '../../application/single-flight.ts';
+import { SingleFlight } from '../../application/tenant-cache/single-flight.ts';
 import { LOCAL_NAME, LOOPBACK } from './address-guard.ts';
+import { CallQueue, endOf } from './call-queue.ts';
 import { nameFault } from './connection-fault.ts';
-import { endOf, FairGate } from './fair-gate.ts';
 import { type Files, type Names, readNames, SYSTEM_FILES } from './resolver-files.ts';
 
 export type ResolvedAddress = { readonly address: string; readonly family: number };
@@ -25,7 +25,7 @@ const FAILURE_MS = 5_000;
 const FILES_MS = 5_000;
 const MAX_KEPT_BYTES = 1024 * 1024;
 const MAX_ADDRESSES = 32;
-const LOOKUPS = { atOnce: 256, ofOne: 4, waitingOfOne: 256, waiting: 4_096 };
+const LOOKUPS = { slots: 256, slotsOfParty: 4, waitingOfParty: 256, waiting: 4_096 };
 
 type Outcome = { readonly until: number } & (
   | { readonly addresses: readonly ResolvedAddress[]; readonly failure?: undefined }
@@ -40,7 +40,7 @@ type Outcome = { readonly until: number } & (
 export class NameResolver {
   readonly #files: Files;
   readonly #servers: readonly string[] | undefined;
-  readonly #gate = new FairGate(LOOKUPS);
+  readonly #queue = new CallQueue(LOOKUPS);
   readonly #flights = new SingleFlight<readonly ResolvedAddress[]>();
   readonly #outcomes = new LRUCache<string, Outcome>({
     maxSize: MAX_KEPT_BYTES,
@@ -67,7 +67,7 @@ export class NameResolver {
 
   async #find(name: string, party: string): Promise<readonly ResolvedAddress[]> {
     const call = new AbortController();
-    const leave = await within(call, name, this.#gate.enter(party, call));
+    const leave = await within(call, name, this.#queue.enter(party, call));
     const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
     if (this.#servers !== undefined) resolver.setServers(this.#servers);
     try {
@@ -77,9 +77,7 @@ export class NameResolver {
       return addresses;
     } catch (error) {
       const failure = error instanceof RemoteError ? error : unknown(name, error);
-      if (failure.fault !== 'busy') {
-        this.#outcomes.set(name, { failure, until: performance.now() + FAILURE_MS });
-      }
+      if (failure.fault !== 'busy') this.#outcomes.set(name, { failure, until: performance.now() + FAILURE_MS });
       throw failure;
     } finally {
       leave();

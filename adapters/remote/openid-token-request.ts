@@ -1,8 +1,4 @@
-import {
-  AuthorizationServerError,
-  type CodeExchange,
-  type TokenAnswer,
-} from '../../application/ports/authorization-servers.ts';
+import { AuthorizationServerError, type CodeExchange, type TokenAnswer } from '../../application/ports/authorization-servers.ts';
 import type { Remote } from '../../application/ports/remote.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -28,19 +24,13 @@ export async function askForToken(
   timeoutMs = TIMEOUT_MS,
 ): Promise<{ readonly status: number; readonly body: JsonObject | undefined }> {
   const { tokenEndpoint, issuer } = metadata;
-  if (tokenEndpoint === undefined) {
-    throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
-  }
+  if (tokenEndpoint === undefined) throw new AuthorizationServerError('bad_metadata', `The metadata of ${issuer} name no token_endpoint.`);
   const { headers, parameters } = authenticate(metadata, client);
   const answer = await call(remote, tokenEndpoint, {
     tenantId: client.tenantId,
     readsErrors: true,
     method: 'POST',
-    headers: {
-      ...headers,
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-    },
+    headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
     body: new URLSearchParams({ ...grant, ...parameters }).toString(),
     timeoutMs,
     maxBytes: ANSWER_BYTES,
@@ -48,10 +38,7 @@ export async function askForToken(
   return { status: answer.status, body: parseBody(answer) };
 }
 
-type Authentication = {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly parameters: Readonly<Record<string, string>>;
-};
+type Authentication = { readonly headers: Readonly<Record<string, string>>; readonly parameters: Readonly<Record<string, string>> };
 
 /** The first of the two ways with a secret that the server takes. A public client only names itself. */
 function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: Client): Authentication {
@@ -65,9 +52,7 @@ function authenticate(metadata: ServerMetadata, { clientId, clientSecret }: Clie
       parameters: {},
     };
   }
-  if (methods.includes('client_secret_post')) {
-    return { headers: {}, parameters: { client_id: clientId, client_secret: clientSecret } };
-  }
+  if (methods.includes('client_secret_post')) return { headers: {}, parameters: { client_id: clientId, client_secret: clientSecret } };
   throw new AuthorizationServerError(
     'client_authentication',
     `${metadata.issuer} takes neither client_secret_basic nor client_secret_post.`,
@@ -87,7 +72,7 @@ export function badStatus(issuer: string, status: number): AuthorizationServerEr
  * Reads what the token endpoint answered (RFC 6749 section 5, OpenID Connect Core 1.0 section 3.1.3.3).
  * @throws AuthorizationServerError `refused` with the server's `error`, `bad_status`, `bad_answer`.
  */
-export function readTokenAnswer(
+export function parseTokenAnswer(
   issuer: string,
   { status, body }: { readonly status: number; readonly body: JsonObject | undefined },
 ): TokenAnswer {
@@ -96,15 +81,10 @@ export function readTokenAnswer(
     const message = `The token endpoint of ${issuer} refused the request: ${error}.`;
     throw new AuthorizationServerError('refused', message, { error });
   }
-  if (status !== 200) {
-    throw badStatus(issuer, status);
-  }
+  if (status !== 200) throw badStatus(issuer, status);
   const { id_token: idToken, access_token: accessToken } = body ?? {};
   if (typeof idToken !== 'string' || (accessToken !== undefined && typeof accessToken !== 'string')) {
-    throw new AuthorizationServerError(
-      'bad_answer',
-      `The token endpoint of ${issuer} answered without a readable ID token.`,
-    );
+    throw new AuthorizationServerError('bad_answer', `The token endpoint of ${issuer} answered without a readable ID token.`);
   }
   return { idToken, accessToken };
 }

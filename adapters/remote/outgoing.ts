@@ -2,6 +2,7 @@ import { Remote, type RemoteResponse } from '../../application/ports/remote.ts';
 import type { WorkPlaces } from '../../application/ports/work-places.ts';
 import { AddressGuard } from './address-guard.ts';
 import type { GuardedHttpClient } from './http-client.ts';
+import { loadUndiciInTurns } from './load-undici.ts';
 
 /** The way out of the service. Its HTTP client is loaded when the first call is made; many processes never make one. */
 export class Outgoing extends Remote {
@@ -26,12 +27,16 @@ export class Outgoing extends Remote {
   }
 
   override async request(url: string, options: Parameters<Remote['request']>[1]): Promise<RemoteResponse> {
-    this.#client ??= import('./http-client.ts').then(
-      ({ GuardedHttpClient: Client }) => new Client({ allow: this.#allow }),
-    );
+    this.#client ??= this.#load();
     const client = this.#client;
     const call = async () => (await client).request(url, options);
     return this.#places === undefined ? call() : this.#places.elsewhere(call);
+  }
+
+  async #load(): Promise<GuardedHttpClient> {
+    await loadUndiciInTurns();
+    const { GuardedHttpClient: Client } = await import('./http-client.ts');
+    return new Client({ allow: this.#allow });
   }
 
   /** Ends after the calls that are under way. */

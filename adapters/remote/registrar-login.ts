@@ -1,9 +1,5 @@
 import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
-import {
-  type RegistrarAccount,
-  RegistrarError,
-  type RegistrarFault,
-} from '../../application/ports/registrar.ts';
+import { type RegistrarAccount, RegistrarError, type RegistrarFault } from '../../application/ports/registrar.ts';
 import type { Remote } from '../../application/ports/remote.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -38,18 +34,14 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
  * @param now milliseconds since the epoch.
  * @throws RegistrarError
  */
-export async function logIn(
-  remote: Remote,
-  { tenantId, configuration }: RegistrarAccount,
-  now: number,
-): Promise<RegistrarToken> {
+export async function logIn(remote: Remote, { tenantId, configuration }: RegistrarAccount, now: number): Promise<RegistrarToken> {
   const { oidcUrl, clientId, clientSecret, username, password } = configuration;
   try {
     const metadata = await fetchMetadata(remote, oidcUrl, tenantId);
     const client = { tenantId, clientId, clientSecret: clientSecret ?? undefined };
     const grant = { grant_type: 'password', username, password };
     const answer = await askForToken(remote, metadata, client, grant, TIMEOUT_MS);
-    return readToken(metadata, answer, now);
+    return parseToken(metadata, answer, now);
   } catch (error) {
     if (!(error instanceof AuthorizationServerError)) throw error;
     throw new RegistrarError(faultOf(error), error.message, { cause: error });
@@ -61,14 +53,12 @@ function faultOf({ fault }: AuthorizationServerError): RegistrarFault {
   return ['timeout', 'unreachable', 'busy'].includes(fault) ? 'unavailable' : 'bad_provider';
 }
 
-function readToken(
+function parseToken(
   { issuer }: ServerMetadata,
   { status, body }: { readonly status: number; readonly body: JsonObject | undefined },
   now: number,
 ): RegistrarToken {
-  if (status >= 500 || status === 429) {
-    throw new RegistrarError('unavailable', badStatus(issuer, status).message);
-  }
+  if (status >= 500 || status === 429) throw new RegistrarError('unavailable', badStatus(issuer, status).message);
   if (status !== 200) {
     const reason = REFUSALS.get(String(body?.['error'])) ?? `answered the login with status ${status}`;
     throw new RegistrarError('login_refused', `The provider ${issuer} ${reason}.`);
@@ -76,10 +66,7 @@ function readToken(
   const { access_token: token, token_type: type } = body ?? {};
   const isBearer = typeof type === 'string' && type.toLowerCase() === 'bearer';
   if (typeof token !== 'string' || !BEARER.test(token) || !isBearer) {
-    throw new RegistrarError(
-      'bad_provider',
-      `The token endpoint of ${issuer} answered without a bearer token.`,
-    );
+    throw new RegistrarError('bad_provider', `The token endpoint of ${issuer} answered without a bearer token.`);
   }
   return { token, usableUntil: now + (lifetimeOf(body) - MARGIN_SECONDS) * 1000 };
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../application/bounded.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { RegistrarAccount } from '../../application/ports/registrar.ts';
 import type { Remote } from '../../application/ports/remote.ts';
-import { SingleFlight } from '../../application/single-flight.ts';
+import { boundedBytes } from '../../application/tenant-cache/bounded.ts';
+import { SingleFlight } from '../../application/tenant-cache/single-flight.ts';
 import { logIn, type RegistrarToken } from './registrar-login.ts';
 
 const MAX_TOKEN_BYTES = 8 * 1024 * 1024;
@@ -13,9 +13,7 @@ const MAX_TOKEN_BYTES = 8 * 1024 * 1024;
 export class RegistrarTokens {
   readonly #remote: Remote;
   readonly #clock: Clock;
-  readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>(
-    boundedBytes(MAX_TOKEN_BYTES),
-  );
+  readonly #tokens = new LRUCache<string, RegistrarToken & { readonly since: number }>(boundedBytes(MAX_TOKEN_BYTES));
   readonly #logins = new SingleFlight<RegistrarToken>();
 
   constructor(ports: { readonly remote: Remote; readonly clock: Clock }) {

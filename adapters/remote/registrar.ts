@@ -56,10 +56,7 @@ export class RemoteRegistrar extends Registrar {
     return toIssued(read(IssuedRegistrationCertificate, answer, account, path));
   }
 
-  override async findRegistrationCertificate(
-    account: RegistrarAccount,
-    id: string,
-  ): Promise<Issued | undefined> {
+  override async findRegistrationCertificate(account: RegistrarAccount, id: string): Promise<Issued | undefined> {
     // As the last part of an address these would name another one (URL standard, double-dot segments).
     if (id === '.' || id === '..') return undefined;
     const path = `/registration-certificates/${encodeURIComponent(id)}`;
@@ -71,12 +68,7 @@ export class RemoteRegistrar extends Registrar {
   }
 
   /** @param expected statuses beside success that are an answer. */
-  async #call(
-    account: RegistrarAccount,
-    path: string,
-    request: Request,
-    expected: readonly number[] = [],
-  ): Promise<RemoteResponse> {
+  async #call(account: RegistrarAccount, path: string, request: Request, expected: readonly number[] = []): Promise<RemoteResponse> {
     let answer = await this.#attempt(account, path, request);
     // The token may have been revoked before its time: once more with a new one.
     if (answer.status === 401) answer = await this.#attempt(account, path, request);
@@ -120,12 +112,7 @@ function read<T>(schema: z.ZodType<T>, { body }: RemoteResponse, account: Regist
 }
 
 /** Whatever is not plainly a no counts as revoked. */
-function toIssued({
-  id,
-  jwt,
-  relyingPartyId,
-  revoked,
-}: z.infer<typeof IssuedRegistrationCertificate>): Issued {
+function toIssued({ id, jwt, relyingPartyId, revoked }: z.infer<typeof IssuedRegistrationCertificate>): Issued {
   const isRevoked = revoked !== undefined && revoked !== null && revoked !== false;
   return { id, jwt, ...(typeof relyingPartyId === 'string' && { relyingPartyId }), revoked: isRevoked };
 }

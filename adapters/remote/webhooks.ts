@@ -1,11 +1,6 @@
 import type { Cipher } from '../../application/ports/cipher.ts';
 import type { Clock } from '../../application/ports/clock.ts';
-import {
-  type Remote,
-  RemoteError,
-  type RemoteFault,
-  type RemoteResponse,
-} from '../../application/ports/remote.ts';
+import { type Remote, RemoteError, type RemoteFault, type RemoteResponse } from '../../application/ports/remote.ts';
 import type { Traces } from '../../application/ports/traces.ts';
 import { type PostOptions, WebhookError, Webhooks } from '../../application/ports/webhooks.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -58,17 +53,11 @@ export class RemoteWebhooks extends Webhooks {
     return this.#remote.refuses(url, tenantId);
   }
 
-  override async post(
-    webhook: WebhookConfig,
-    body: Json,
-    options: PostOptions,
-  ): Promise<{ status: number; body: Json | undefined }> {
+  override async post(webhook: WebhookConfig, body: Json, options: PostOptions): Promise<{ status: number; body: Json | undefined }> {
     const place = describe(webhook.url);
     const answer = await this.#deliver(webhook, JSON.stringify(body), options, place);
     const { status } = answer;
-    if (status < 200 || status > 299) {
-      throw new WebhookError('bad_status', `${place} answered with status ${status}.`, { status });
-    }
+    if (status < 200 || status > 299) throw new WebhookError('bad_status', `${place} answered with status ${status}.`, { status });
     if (answer.body.length === 0) return { status, body: undefined };
     // RFC 8259 section 8.1: a byte order mark may be ignored.
     const parsed = parseJson((decodeUtf8(answer.body) ?? '').replace(/^\uFEFF/, ''));

@@ -1,4 +1,4 @@
-import { type Edge, type PatternNode, readPattern } from './pattern-syntax.ts';
+import { type Edge, type PatternNode, parsePattern } from './pattern-syntax.ts';
 import type { WorkMeter } from './work-meter.ts';
 
 const MAX_LENGTH = 1_000;
@@ -12,9 +12,8 @@ type State =
   | { readonly kind: 'found' };
 
 /**
- * A regular expression of a stranger. All its branches are followed together (Thompson 1968), so a text takes
- * at most its length times the states of the pattern, where the engine's own backtracking can take for ever. Every
- * step is charged.
+ * A regular expression of a stranger. All its branches are followed together (Thompson 1968), so a text takes at most its length times the
+ * states of the pattern, where the engine's own backtracking can take for ever. Every step is charged.
  */
 export class LinearPattern {
   readonly #pattern: string;
@@ -26,7 +25,7 @@ export class LinearPattern {
   constructor(pattern: string, meter: WorkMeter) {
     if (pattern.length > MAX_LENGTH) throw new Error(`a pattern is longer than ${MAX_LENGTH} characters`);
     const builder = new Builder();
-    this.#first = builder.add(readPattern(pattern), 0);
+    this.#first = builder.add(parsePattern(pattern), 0);
     this.#states = builder.states;
     this.#pattern = pattern;
     this.#meter = meter;
@@ -106,9 +105,7 @@ class Builder {
       first = this.#push(loop);
       loop.next = this.add(node, first);
     } else {
-      for (let i = min; i < max; i++) {
-        first = this.#push({ kind: 'fork', next: this.add(node, first), other: next });
-      }
+      for (let i = min; i < max; i++) first = this.#push({ kind: 'fork', next: this.add(node, first), other: next });
     }
     for (let i = 0; i < min; i++) first = this.add(node, first);
     return first;

@@ -27,7 +27,7 @@ const BACKREFERENCE = /^\\[1-9k]/;
  * @throws Error for a pattern that is not valid, and for backreferences, lookarounds and modifiers, which cannot be
  *   matched in time that grows with the text and no faster.
  */
-export function readPattern(pattern: string): PatternNode {
+export function parsePattern(pattern: string): PatternNode {
   new RegExp(pattern, 'u');
   const reader = new PatternReader(pattern);
   return reader.alternatives();
@@ -59,9 +59,7 @@ class PatternReader {
   }
 
   #group(): PatternNode {
-    if (this.#take(GROUP) === undefined) {
-      throw new Error('patterns may not look ahead or behind, nor change flags');
-    }
+    if (this.#take(GROUP) === undefined) throw new Error('patterns may not look ahead or behind, nor change flags');
     const inside = this.alternatives();
     this.#at++;
     return inside;
@@ -81,9 +79,7 @@ class PatternReader {
   #quantified(node: PatternNode): PatternNode {
     const [found, sign, least = '', comma, most = ''] = this.#take(QUANTIFIER) ?? [];
     if (found === undefined) return node;
-    if (sign !== undefined) {
-      return { kind: 'repeat', node, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Infinity };
-    }
+    if (sign !== undefined) return { kind: 'repeat', node, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Infinity };
     const min = Number(least);
     return { kind: 'repeat', node, min, max: comma === '' ? min : most === '' ? Infinity : Number(most) };
   }

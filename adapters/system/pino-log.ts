@@ -17,11 +17,7 @@ export class PinoLog extends Log {
   readonly #contexts = new AsyncLocalStorage<LogContext>();
 
   /** @param settings `sharesOutput`: whether other processes of the service write where this one does. */
-  constructor(settings: {
-    readonly level: string;
-    readonly version: string;
-    readonly sharesOutput?: boolean;
-  }) {
+  constructor(settings: { readonly level: string; readonly version: string; readonly sharesOutput?: boolean }) {
     super();
     const block = settings.sharesOutput === true ? SHARED_BLOCK : BLOCK;
     const destination = pino.destination({ dest: 1, sync: false, contentMode: 'buffer', ...block });
@@ -84,8 +80,7 @@ export class PinoLog extends Log {
 function describe(cause: unknown): LogFields {
   if (!(cause instanceof Error)) return {};
   const { code } = cause as { code?: unknown };
-  if (typeof code === 'string' && cause.name !== 'Error')
-    return { error: cause.name, errorCode: code, stack: frames(cause) };
+  if (typeof code === 'string' && cause.name !== 'Error') return { error: cause.name, errorCode: code, stack: frames(cause) };
   return { error: cause.name, errorMessage: firstLine(cause.message), stack: frames(cause) };
 }
 

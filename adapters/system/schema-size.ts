@@ -12,13 +12,7 @@ const MOST = {
 type SchemaSize = { -readonly [part in keyof typeof MOST]: number };
 
 /** Keywords whose members are schemas under names of the author. */
-const SCHEMAS_BY_NAME = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-]);
+const SCHEMAS_BY_NAME = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 /** Keywords whose values are data: they are compared and not compiled. */
 const DATA = new Set(['const', 'enum', 'default', 'examples', 'required', 'type']);
 
@@ -35,9 +29,7 @@ export function measureSchema(schema: JsonObject): SchemaSize {
     size.patterns++;
     size['characters of patterns'] += text.length;
   };
-  const left: { readonly value: Json; readonly level: number; readonly named?: boolean }[] = [
-    { value: schema, level: 1 },
-  ];
+  const left: { readonly value: Json; readonly level: number; readonly named?: boolean }[] = [{ value: schema, level: 1 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value, level, named = false } = next;
     if (typeof value === 'boolean' || (typeof value === 'object' && value !== null)) size.subschemas++;

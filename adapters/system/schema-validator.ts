@@ -1,15 +1,10 @@
 import { createRequire } from 'node:module';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type addFormats from 'ajv-formats';
-import {
-  type CompiledSchema,
-  type SchemaFault,
-  SchemaValidator,
-} from '../../application/ports/schema-validator.ts';
+import { type CompiledSchema, type SchemaFault, SchemaValidator } from '../../application/ports/schema-validator.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../domain/shared/json.ts';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../domain/shared/json.ts';
 import { LinearPattern } from './linear-pattern.ts';
-import { meteredSchema, STEP_KEYWORD } from './metered-schema.ts';
 import { excessOf, measureSchema } from './schema-size.ts';
 import { WorkExhausted, WorkMeter } from './work-meter.ts';
 
@@ -60,9 +55,8 @@ const QUICK_FORMATS = [
 ] as const;
 
 /**
- * JSON Schema 2020-12 by Ajv. References outside the schema itself are refused: nothing is ever fetched. Schemas are
- * written by customers and checked on the thread that serves all of them, so every check is counted and given up when
- * it takes too long.
+ * JSON Schema 2020-12 by Ajv. References outside the schema itself are refused: nothing is ever fetched. Schemas are written by customers
+ * and checked on the thread that serves all of them, so every check is counted and given up when it takes too long.
  */
 export class AjvSchemaValidator extends SchemaValidator {
   override assertSize(schema: JsonObject): void {
@@ -86,19 +80,13 @@ export class AjvSchemaValidator extends SchemaValidator {
         } catch (error) {
           return [{ path: '', message: unfinished(error) }];
         }
-        return (validate.errors ?? []).slice(0, MAX_FAULTS).map(
-          (error): SchemaFault => ({
-            path: error.instancePath.replaceAll('/', '.'),
-            message: error.message ?? 'is not valid',
-          }),
-        );
+        return (validate.errors ?? [])
+          .slice(0, MAX_FAULTS)
+          .map((error): SchemaFault => ({ path: error.instancePath.replaceAll('/', '.'), message: error.message ?? 'is not valid' }));
       };
       return Object.assign(check, { bytes });
     } catch (error) {
-      throw invalidInput(
-        'schema',
-        `not a usable JSON Schema 2020-12: ${error instanceof Error ? error.message : 'unknown fault'}`,
-      );
+      throw invalidInput('schema', `not a usable JSON Schema 2020-12: ${error instanceof Error ? error.message : 'unknown fault'}`);
     }
   }
 }
@@ -120,8 +108,7 @@ function compilerFor(meter: WorkMeter): Ajv2020 {
   // Each would compile it anew, which takes longer than most schemas.
   ajv.validateSchema = (schema, throwOrLogError) => {
     // A schema may name itself; and what else it names would be remembered for as long as the process lives.
-    if (typeof schema === 'object' && !DIALECTS.includes(schema.$schema))
-      return askItself(schema, throwOrLogError);
+    if (typeof schema === 'object' && !DIALECTS.includes(schema.$schema)) return askItself(schema, throwOrLogError);
     if (schemaOfSchemas === undefined) {
       const own = new WorkMeter(MAX_WORK);
       schemaOfSchemas = { ajv: makeCompiler(own), meter: own };
@@ -214,13 +201,65 @@ function excessOfDocument(document: JsonObject): string | undefined {
     if (typeof value !== 'object' || value === null) continue;
     for (const member of Object.values(value) as Json[]) left.push(member);
   }
-  return JSON.stringify(document).length > MAX_DOCUMENT_LENGTH
-    ? `is longer than ${MAX_DOCUMENT_LENGTH} characters`
-    : undefined;
+  return JSON.stringify(document).length > MAX_DOCUMENT_LENGTH ? `is longer than ${MAX_DOCUMENT_LENGTH} characters` : undefined;
 }
 
 /** A recursive schema can exhaust the stack before it exhausts the meter. */
 function unfinished(error: unknown): string {
   if (error instanceof WorkExhausted || error instanceof RangeError) return 'takes too much work to check';
   throw error;
+}
+
+/** Stands first in every subschema; its value is what one evaluation costs. */
+const STEP_KEYWORD = 'step:weight';
+
+/** Keywords whose members are schemas under names of the author. */
+const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
+/** Keywords whose values are data, however much they look like schemas. */
+const DATA = ['const', 'enum', 'default', 'examples', 'required', 'dependentRequired', 'type'];
+/** Only places that certainly hold schemas, so that no evaluation escapes the count. */
+const REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[A-Za-z0-9_.-]+)?$/;
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['$async', 'asynchronous schemas are not taken'],
+  ['$dynamicRef', 'use $ref in place of $dynamicRef'],
+  ['$recursiveRef', 'use $ref in place of $recursiveRef'],
+]);
+/**
+ * A copy of the schema in which every subschema is counted. A small schema can ask for endless work, for references
+ * may double it again and again.
+ * @throws Error for what could not be counted.
+ */
+function meteredSchema(schema: JsonObject): JsonObject {
+  return metered(schema, true);
+}
+
+function metered(schema: JsonObject, isRoot: boolean): JsonObject {
+  assertReferences(schema, isRoot);
+  let weight = 1;
+  const members = Object.entries(schema).map(([name, value]): [string, Json] => {
+    if (DATA.includes(name) || typeof value !== 'object' || value === null) {
+      weight += JSON.stringify(value).length / STEP_LENGTH;
+      return [name, value];
+    }
+    if (!SCHEMAS_BY_NAME.includes(name) || !isJsonObject(value)) return [name, inner(value)];
+    const named = Object.entries(value);
+    weight += named.length;
+    return [name, Object.fromEntries(named.map(([key, member]) => [key, inner(member)]))];
+  });
+  return { ...Object.fromEntries(members), [STEP_KEYWORD]: Math.ceil(weight) };
+}
+
+function inner(value: Json): Json {
+  if (Array.isArray(value)) return value.map((entry: Json) => inner(entry));
+  return isJsonObject(value) ? metered(value, false) : value;
+}
+
+function assertReferences(schema: JsonObject, isRoot: boolean): void {
+  for (const [name, message] of REFUSED) if (Object.hasOwn(schema, name)) throw new Error(message);
+  if (!isRoot && Object.hasOwn(schema, '$id')) throw new Error('$id is for the schema as a whole');
+  if (!Object.hasOwn(schema, '$ref')) return;
+  const { $ref } = schema;
+  if (typeof $ref !== 'string' || !REFERENCE.test($ref)) {
+    throw new Error('$ref may be # or #/$defs/<name>; nothing outside the schema is fetched');
+  }
 }

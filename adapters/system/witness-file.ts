@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Sighting, Witness } from '../../application/ports/witness.ts';
 import { later } from '../../domain/rewinds/term.ts';
@@ -8,6 +10,9 @@ import { later } from '../../domain/rewinds/term.ts';
 /** Databases that one folder has served; the one that was seen least lately goes first. */
 const MOST_SIGHTINGS = 20;
 const MAX_BYTES = 64 * 1024;
+const LOCK_POLL_MS = 20;
+/** A write takes milliseconds, so a process that holds the lock for this long has ended, or stands still. */
+const ABANDONED_LOCK_MS = 2_000;
 const Sightings = z.array(
   z.object({
     address: z.string(),
@@ -15,27 +20,32 @@ const Sightings = z.array(
     term: z.int().nonnegative(),
     termId: z.string(),
     counter: z.int().nonnegative(),
+    idleChecks: z.int().nonnegative().optional(),
   }),
 );
 
 /**
- * A small file, which is written as a whole or not at all. Processes of one machine, and containers with one volume, may share it: of
- * several that write at once one is late by seconds.
+ * A small file, which is written as a whole or not at all. Processes of one machine, and containers with one volume, may share it:
+ * a lock file keeps one that read it earlier from replacing a later position. The lock has a token of its holder, so a process
+ * that stood still notices before it writes that another one has taken the lock over.
  */
 export class WitnessFile extends Witness {
   readonly #file: string;
-  /** Process ids are no names: the first process of every container has the same one. */
-  readonly #temporaryFile: string;
+  readonly #lock: string;
 
   constructor(file: string) {
     super();
     // Absolute: where the current folder was removed, a relative path lets Node create folders without end.
     this.#file = resolve(file);
-    this.#temporaryFile = `${this.#file}.${randomUUID()}.new`;
+    this.#lock = `${this.#file}.lock`;
   }
 
   override get place(): string {
     return this.#file;
+  }
+
+  override get qualifiedPlace(): string {
+    return `${hostname()}:${this.#file}`;
   }
 
   override async sightings(): Promise<readonly Sighting[]> {
@@ -55,33 +65,91 @@ export class WitnessFile extends Witness {
     }
   }
 
-  override async note(sighting: Sighting): Promise<void> {
-    const all = await this.sightings();
-    const known = all.find(({ lineage }) => lineage === sighting.lineage);
-    const latest = known === undefined || later(known, sighting) === sighting ? sighting : known;
-    await this.#write([latest, ...all.filter(({ lineage }) => lineage !== sighting.lineage)]);
+  override note(sighting: Sighting): Promise<void> {
+    return this.#replace((all) => {
+      const stored = all.find(({ lineage }) => lineage === sighting.lineage);
+      const latest = stored === undefined || later(stored, sighting) === sighting ? sighting : stored;
+      return [latest, ...all.filter(({ lineage }) => lineage !== sighting.lineage)];
+    });
   }
 
-  override async begin(sighting: Sighting): Promise<void> {
-    const others = (await this.sightings()).filter(
-      ({ lineage, address }) => lineage !== sighting.lineage && address !== sighting.address,
-    );
-    await this.#write([sighting, ...others]);
+  override begin(sighting: Sighting): Promise<void> {
+    return this.#replace((all) => {
+      const others = all.filter(({ lineage, address }) => lineage !== sighting.lineage && address !== sighting.address);
+      return [sighting, ...others];
+    });
   }
 
-  async #write(sightings: readonly Sighting[]): Promise<void> {
+  /** Replaces the sightings under the lock, and begins again when the lock was lost before they were replaced. */
+  async #replace(change: (all: readonly Sighting[]) => readonly Sighting[]): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    const fresh = this.#temporaryFile;
+    // Longer each time: on a slow disk, two processes would take the lock from each other without end.
+    for (let patienceMs = ABANDONED_LOCK_MS; ; patienceMs *= 2) {
+      const token = await this.#acquireLock(patienceMs);
+      try {
+        if (await this.#write(change(await this.sightings()), token)) return;
+      } finally {
+        if (await this.#isHeld(token)) await rm(this.#lock, { force: true });
+      }
+    }
+  }
+
+  /** A lock that another process left behind is removed, once the same one was there for long enough. @returns its token. */
+  async #acquireLock(patienceMs: number): Promise<string> {
+    // Process ids are no names: the first process of every container has the same one.
+    const token = randomUUID();
+    let holder: string | undefined;
+    let heldSince = 0;
+    while (!(await this.#isCreated(token))) {
+      const { ino, birthtimeMs } = await stat(this.#lock).catch(() => ({ ino: 0, birthtimeMs: 0 }));
+      const present = `${ino} ${birthtimeMs}`;
+      if (present !== holder) {
+        holder = present;
+        heldSince = performance.now();
+      } else if (performance.now() - heldSince >= patienceMs) await rm(this.#lock, { force: true });
+      await setTimeout(LOCK_POLL_MS);
+    }
+    return token;
+  }
+
+  async #isCreated(token: string): Promise<boolean> {
     try {
-      // Nothing that lies there, such as a link to another file, is written to.
-      await rm(fresh, { force: true });
-      await writeFile(fresh, JSON.stringify(sightings.slice(0, MOST_SIGHTINGS), undefined, 2), {
-        mode: 0o600,
-        flag: 'wx',
-        flush: true,
-      });
+      const handle = await open(this.#lock, 'wx', 0o600);
+      try {
+        await handle.writeFile(token);
+      } catch (error) {
+        // A full disk leaves no lock behind.
+        await rm(this.#lock, { force: true });
+        throw error;
+      } finally {
+        await handle.close();
+      }
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+      throw error;
+    }
+  }
+
+  async #isHeld(token: string): Promise<boolean> {
+    return (await readFile(this.#lock, 'utf8').catch(() => undefined)) === token;
+  }
+
+  /** @returns false when the lock was lost; then nothing was written. */
+  async #write(sightings: readonly Sighting[], token: string): Promise<boolean> {
+    // The name is new, and `wx` follows no link that lies there.
+    const fresh = `${this.#file}.${token}.new`;
+    try {
+      await writeFile(fresh, JSON.stringify(sightings.slice(0, MOST_SIGHTINGS), undefined, 2), { mode: 0o600, flag: 'wx', flush: true });
       await this.#keepOwner(fresh);
+      if (!(await this.#isHeld(token))) {
+        await rm(fresh, { force: true });
+        return false;
+      }
       await rename(fresh, this.#file);
+      // The database learns of this record next. Without this, the file of before could be back after a power failure.
+      await syncFolder(dirname(this.#file));
+      return true;
     } catch (error) {
       await rm(fresh, { force: true }).catch(() => {});
       throw error;
@@ -93,5 +161,14 @@ export class WitnessFile extends Witness {
     if (process.getuid?.() !== 0) return;
     const { uid, gid } = await stat(this.#file).catch(() => stat(dirname(this.#file)));
     await chown(fresh, uid, gid);
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

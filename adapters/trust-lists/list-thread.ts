@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { OpenedList, ReadingOptions } from '../../application/ports/trust-list-reader.ts';
 import type { TrustedEntity } from '../../domain/trust-lists/lote.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
-import { joinPart, type OpenedHead, type ThreadRequest, type ThreadResponse } from './thread-protocol.ts';
+import { joinPart, type OpenedHead, SharedTexts, type ThreadRequest, type ThreadResponse } from './thread-protocol.ts';
 
 export type ThreadOptions = {
   /** The program of the thread. */
@@ -34,6 +34,8 @@ export class ListThread {
   readonly #options: ThreadOptions;
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
+  /** Of the lists that the thread opened since it started. */
+  #texts = new SharedTexts();
 
   constructor(options: ThreadOptions) {
     this.#options = options;
@@ -66,10 +68,7 @@ export class ListThread {
         const refusal = new TrustListRefusal('malformed', why);
         resolve({ outcome: { refusal }, cpuMs: performance.now() - begun });
       };
-      const timer = setTimeout(
-        () => fail(`it takes longer than ${milliseconds / 1000} seconds to read`),
-        milliseconds,
-      );
+      const timer = setTimeout(() => fail(`it takes longer than ${milliseconds / 1000} seconds to read`), milliseconds);
       timer.unref();
       const receive = (response: ThreadResponse) => {
         if ('fault' in response) {
@@ -80,7 +79,7 @@ export class ListThread {
         if ('opened' in response) {
           head = response.opened;
           cpuMs = response.cpuMs;
-        } else if ('part' in response) joinPart(entities, response.part);
+        } else if ('part' in response) joinPart(entities, response.part, this.#texts);
         else if (head !== undefined) {
           finish({ opened: { ...head, list: { ...head.list, entities } } });
           return;
@@ -114,6 +113,7 @@ export class ListThread {
     clearTimeout(this.#idle);
     void this.#worker?.terminate();
     this.#worker = undefined;
+    this.#texts = new SharedTexts();
   }
 
   #start(): Worker {

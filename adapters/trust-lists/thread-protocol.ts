@@ -23,10 +23,7 @@ export type ThreadResponse =
 export type OpenedHead = Omit<OpenedList, 'list'> & { readonly list: Omit<TrustList, 'entities'> };
 
 /** Entities with some of their services; the first one may go on where the part before ended. */
-export type EntityPart = {
-  readonly continues: boolean;
-  readonly entities: readonly TrustedEntity[];
-};
+export type EntityPart = { readonly continues: boolean; readonly entities: readonly TrustedEntity[] };
 
 /** Objects and texts in one part. Receiving them takes the main thread less than a millisecond. */
 const PART_WEIGHT = 400;
@@ -62,13 +59,52 @@ function weightOf({ certificates, history = [] }: TrustedService): number {
 }
 
 /** Puts the parts of a list together again. */
-export function joinPart(entities: TrustedEntity[], part: EntityPart): void {
-  const [first, ...others] = part.entities;
+export function joinPart(entities: TrustedEntity[], part: EntityPart, texts = new SharedTexts()): void {
+  const [first, ...others] = part.entities.map((entity) => ({
+    ...entity,
+    services: entity.services.map((service) => texts.inService(service)),
+  }));
   const last = entities.at(-1);
   if (first === undefined) return;
-  if (!part.continues || last === undefined) entities.push(...part.entities);
+  if (!part.continues || last === undefined) entities.push(first, ...others);
   else {
     (last.services as TrustedService[]).push(...first.services);
     entities.push(...others);
+  }
+}
+
+/** Bounds what `SharedTexts` holds itself, beside the lists. */
+const MAX_SHARED_BYTES = 16 * 1024 * 1024;
+
+/**
+ * One copy in memory of texts that are equal. Each message from a thread brings copies of its texts, and the same certificates stand in a
+ * list several times, and in the copies of it that several tenants have.
+ */
+export class SharedTexts {
+  readonly #texts = new Map<string, string>();
+  #bytes = 0;
+
+  inService(service: TrustedService): TrustedService {
+    const { type, status, certificates, hashes, authorities } = service;
+    return {
+      ...service,
+      type: type && this.#share(type),
+      status: status && this.#share(status),
+      certificates: certificates.map((text) => this.#share(text)),
+      ...(hashes !== undefined && { hashes: hashes.map((text) => this.#share(text)) }),
+      ...(authorities !== undefined && { authorities: authorities.map((text) => text && this.#share(text)) }),
+    };
+  }
+
+  #share(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    this.#bytes += text.length;
+    if (this.#bytes > MAX_SHARED_BYTES) {
+      this.#texts.clear();
+      this.#bytes = text.length;
+    }
+    this.#texts.set(text, text);
+    return text;
   }
 }

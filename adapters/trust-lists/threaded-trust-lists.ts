@@ -1,12 +1,7 @@
-import {
-  type OpenedList,
-  type ReadingOptions,
-  TrustListReader,
-} from '../../application/ports/trust-list-reader.ts';
+import { type OpenedList, type ReadingOptions, TrustListReader } from '../../application/ports/trust-list-reader.ts';
 import { isXml } from '../../application/trust-lists/open-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { type Job, ListThread, type ThreadOptions, type ThreadResult } from './list-thread.ts';
-import { type BudgetLimits, ProcessorBudget } from './processor-budget.ts';
 
 /** Bytes that the thread that serves requests opens itself: some milliseconds, less than handing them over. */
 const INLINE = { xml: 8 * 1024, compact: 32 * 1024 };
@@ -19,10 +14,7 @@ type Bound = { readonly count: number; readonly bytes: number };
 const WAITING: Bound = { count: 128, bytes: 128 * 1024 * 1024 };
 const WAITING_OF_ONE: Bound = { count: 64, bytes: 48 * 1024 * 1024 };
 
-type Waiting = Job & {
-  readonly resolve: (opened: OpenedList) => void;
-  readonly reject: (error: unknown) => void;
-};
+type Waiting = Job & { readonly resolve: (opened: OpenedList) => void; readonly reject: (error: unknown) => void };
 
 type Options = {
   /** Opens small lists, in the calling thread. */
@@ -50,14 +42,7 @@ export class ThreadedTrustLists extends TrustListReader {
   #isReading = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({
-    inline,
-    program,
-    thread,
-    budget = BUDGET,
-    now = () => performance.now(),
-    ...limits
-  }: Options) {
+  constructor({ inline, program, thread, budget = BUDGET, now = () => performance.now(), ...limits }: Options) {
     super();
     const options: ThreadOptions = { ...THREAD, ...limits, program };
     this.#inline = inline;
@@ -67,8 +52,7 @@ export class ThreadedTrustLists extends TrustListReader {
   }
 
   override open(bytes: Uint8Array, options: ReadingOptions): Promise<OpenedList> {
-    if (bytes.length <= (isXml(bytes) ? INLINE.xml : INLINE.compact))
-      return this.#inline.open(bytes, options);
+    if (bytes.length <= (isXml(bytes) ? INLINE.xml : INLINE.compact)) return this.#inline.open(bytes, options);
     const { tenantId, signers, now } = options;
     return new Promise((resolve, reject) => {
       this.#enqueue(tenantId, { bytes, signers, now, resolve, reject });
@@ -90,8 +74,7 @@ export class ThreadedTrustLists extends TrustListReader {
 
   /** Rejects the last list of the tenant that holds the largest share of either bound. */
   #giveWay(): void {
-    const shareOf = (jobs: readonly Waiting[]) =>
-      Math.max(jobs.length / WAITING.count, bytesOf(jobs) / WAITING.bytes);
+    const shareOf = (jobs: readonly Waiting[]) => Math.max(jobs.length / WAITING.count, bytesOf(jobs) / WAITING.bytes);
     const [largest] = [...this.#waiting].toSorted(([, one], [, other]) => shareOf(other) - shareOf(one));
     if (largest === undefined) return;
     const [tenantId, jobs] = largest;
@@ -146,4 +129,46 @@ function bytesOf(jobs: readonly Waiting[]): number {
 
 function hasRoom(jobs: readonly Waiting[], { bytes }: Waiting, bound: Bound): boolean {
   return jobs.length < bound.count && bytesOf(jobs) + bytes.length <= bound.bytes;
+}
+
+/** Processor time that one tenant may use: at most `milliseconds` at once, and as much again in each `perMs`. */
+export type BudgetLimits = { readonly milliseconds: number; readonly perMs: number };
+
+/** Tenants that are remembered; one that has used nothing lately has its whole budget anyway. */
+const MAX_TENANTS = 10_000;
+
+/** A token bucket of processor time for each tenant. A tenant may overdraw it with one list, and waits until that is made up. */
+export class ProcessorBudget {
+  readonly #limits: BudgetLimits;
+  readonly #used = new Map<string, { readonly milliseconds: number; readonly at: number }>();
+
+  constructor(limits: BudgetLimits) {
+    this.#limits = limits;
+  }
+
+  /** @param now milliseconds of any clock that does not go back. @returns 0 when the tenant may go on at once. */
+  waitMs(tenantId: string, now: number): number {
+    const { milliseconds, perMs } = this.#limits;
+    const over = this.#usedAt(tenantId, now) - milliseconds;
+    return over < 0 ? 0 : Math.ceil(((over + 1) * perMs) / milliseconds);
+  }
+
+  use(tenantId: string, milliseconds: number, now: number): void {
+    const used = this.#usedAt(tenantId, now) + milliseconds;
+    this.#used.delete(tenantId);
+    this.#used.set(tenantId, { milliseconds: used, at: now });
+    if (this.#used.size <= MAX_TENANTS) return;
+    // The one that used something longest ago.
+    for (const oldest of this.#used.keys()) {
+      this.#used.delete(oldest);
+      break;
+    }
+  }
+
+  #usedAt(tenantId: string, now: number): number {
+    const { milliseconds, perMs } = this.#limits;
+    const used = this.#used.get(tenantId);
+    if (used === undefined) return 0;
+    return Math.max(0, used.milliseconds - ((now - used.at) * milliseconds) / perMs);
+  }
 }

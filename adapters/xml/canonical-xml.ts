@@ -7,10 +7,7 @@ export type Canonicalization = {
 };
 
 /** What surrounds the element that is canonicalized: namespaces in scope and `xml:` attributes of its ancestors. */
-export type Surroundings = {
-  readonly namespaces: ReadonlyMap<string, string>;
-  readonly xmlAttributes: ReadonlyMap<string, XmlAttribute>;
-};
+export type Surroundings = { readonly namespaces: ReadonlyMap<string, string>; readonly xmlAttributes: ReadonlyMap<string, XmlAttribute> };
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 const FLUSH_AT = 32 * 1024;
@@ -136,11 +133,7 @@ function compareCodePoints(one: string, other: string): number {
 
 function escapeText(text: string): string {
   if (!/[&<>\r]/.test(text)) return text;
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('\r', '&#xD;');
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('\r', '&#xD;');
 }
 
 function escapeAttribute(text: string): string {

@@ -11,10 +11,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
     ['256', '384', '512'].flatMap((bits): [string, Algorithm][] => [
       [`${MORE}rsa-sha${bits}`, { key: 'rsa', hash: `sha${bits}` }],
       [`${MORE}ecdsa-sha${bits}`, { key: 'ec', hash: `sha${bits}` }],
-      [
-        `${PSS}sha${bits}-rsa-MGF1`,
-        { key: 'rsa', hash: `sha${bits}`, padding: constants.RSA_PKCS1_PSS_PADDING },
-      ],
+      [`${PSS}sha${bits}-rsa-MGF1`, { key: 'rsa', hash: `sha${bits}`, padding: constants.RSA_PKCS1_PSS_PADDING }],
     ]),
   ),
 };

@@ -1,15 +1,7 @@
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Canonicalization } from './canonical-xml.ts';
 import { SIGNATURE_METHODS } from './signature-algorithms.ts';
-import {
-  attributeOf,
-  childrenOf,
-  DSIG,
-  elementsIn,
-  type SignatureNode,
-  textOf,
-  walk,
-} from './signature-node.ts';
+import { attributeOf, childrenOf, DSIG, elementsIn, type SignatureNode, textOf, walk } from './signature-node.ts';
 import type { XmlElement } from './xml-parser.ts';
 
 const ENVELOPED = `${DSIG}enveloped-signature`;
@@ -30,11 +22,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 type DigestName = 'sha256' | 'sha512';
 
-type SignedReference = {
-  readonly canonicalization: Canonicalization;
-  readonly digest: DigestName;
-  readonly digestValue: Buffer;
-};
+type SignedReference = { readonly canonicalization: Canonicalization; readonly digest: DigestName; readonly digestValue: Buffer };
 
 /** A signature that has the one form that lists have. Nothing of it is verified. */
 export type SignatureForm = {
@@ -45,9 +33,7 @@ export type SignatureForm = {
   /** The reference to the whole document; `isDocument` tells whether instructions outside the root element count. */
   readonly whole: SignedReference & { readonly isDocument: boolean };
   /** The reference to a part of the signature, with the elements around that part. */
-  readonly part:
-    | (SignedReference & { readonly node: SignatureNode; readonly around: readonly XmlElement[] })
-    | undefined;
+  readonly part: (SignedReference & { readonly node: SignatureNode; readonly around: readonly XmlElement[] }) | undefined;
 };
 
 /**
@@ -56,11 +42,9 @@ export type SignatureForm = {
  * @param signature directly below `root`.
  * @throws TrustListRefusal `malformed`, `algorithm`.
  */
-export function readSignatureForm(signature: SignatureNode, root: XmlElement): SignatureForm {
+export function parseSignatureForm(signature: SignatureNode, root: XmlElement): SignatureForm {
   const signedInfo = only(signature, 'SignedInfo');
-  if ([...walk(signedInfo)].length > MAX_SIGNED_INFO + 1) {
-    throw new TrustListRefusal('malformed', 'SignedInfo is too large');
-  }
+  if ([...walk(signedInfo)].length > MAX_SIGNED_INFO + 1) throw new TrustListRefusal('malformed', 'SignedInfo is too large');
   const method = assertAlgorithm(only(signedInfo, 'SignatureMethod'), SIGNATURE_METHODS);
   const references = childrenOf(signedInfo, 'Reference');
   const whole = references.find((reference) => isWhole(reference, root));
@@ -73,8 +57,8 @@ export function readSignatureForm(signature: SignatureNode, root: XmlElement): S
     canonicalization: canonicalizationOf([only(signedInfo, 'CanonicalizationMethod')]),
     method,
     value: base64Of(only(signature, 'SignatureValue')),
-    whole: { ...readReference(whole, true), isDocument: attributeOf(whole.element, 'URI') === '' },
-    part: others.map((reference) => readPart(reference, signature, root))[0],
+    whole: { ...parseReference(whole, true), isDocument: attributeOf(whole.element, 'URI') === '' },
+    part: others.map((reference) => parsePart(reference, signature, root))[0],
   };
 }
 
@@ -84,31 +68,23 @@ function isWhole({ element }: SignatureNode, root: XmlElement): boolean {
   return uri === '' || (uri !== undefined && id !== undefined && uri === `#${id}` && PLAIN_ID.test(uri));
 }
 
-function readPart(reference: SignatureNode, signature: SignatureNode, root: XmlElement) {
+function parsePart(reference: SignatureNode, signature: SignatureNode, root: XmlElement) {
   const uri = attributeOf(reference.element, 'URI') ?? '';
-  const named = [...walk(signature, [root])].filter(
-    ({ node }) => `#${attributeOf(node.element, 'Id')}` === uri,
-  );
+  const named = [...walk(signature, [root])].filter(({ node }) => `#${attributeOf(node.element, 'Id')}` === uri);
   const [part] = named;
-  if (!PLAIN_ID.test(uri) || part === undefined || named.length > 1) {
-    throw new TrustListRefusal('malformed', 'Reference');
-  }
-  return { ...readReference(reference, false), ...part };
+  if (!PLAIN_ID.test(uri) || part === undefined || named.length > 1) throw new TrustListRefusal('malformed', 'Reference');
+  return { ...parseReference(reference, false), ...part };
 }
 
-function readReference(reference: SignatureNode, isEnveloping: boolean): SignedReference {
+function parseReference(reference: SignatureNode, isEnveloping: boolean): SignedReference {
   const digest = DIGESTS[assertAlgorithm(only(reference, 'DigestMethod'), Object.keys(DIGESTS))];
   const [list, ...more] = childrenOf(reference, 'Transforms');
   const steps = list === undefined ? [] : childrenOf(list, 'Transform');
-  if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) {
-    throw new TrustListRefusal('malformed', 'Transforms');
-  }
+  if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) throw new TrustListRefusal('malformed', 'Transforms');
   const [first, ...rest] = steps;
-  const isEnveloped =
-    isEnveloping && first !== undefined && attributeOf(first.element, 'Algorithm') === ENVELOPED;
+  const isEnveloped = isEnveloping && first !== undefined && attributeOf(first.element, 'Algorithm') === ENVELOPED;
   // A signature that is itself part of what it is over cannot hold.
-  if (isEnveloping && !isEnveloped && steps.every(isCanonicalization))
-    throw new TrustListRefusal('malformed', 'Transforms');
+  if (isEnveloping && !isEnveloped && steps.every(isCanonicalization)) throw new TrustListRefusal('malformed', 'Transforms');
   return {
     canonicalization: canonicalizationOf(isEnveloped ? rest : steps),
     digest,
@@ -127,17 +103,13 @@ function canonicalizationOf(steps: readonly SignatureNode[]): Canonicalization {
   const prefixes = exclusive.map(inclusivePrefixes);
   // XML Signature section 4.4.3.2: without one, Canonical XML 1.0
   if (exclusive.length === 0) return { isExclusive: false, prefixes: [] };
-  if (prefixes.length > 1 && prefixes.some((each) => each.length > 0)) {
-    throw new TrustListRefusal('malformed', 'Transforms');
-  }
+  if (prefixes.length > 1 && prefixes.some((each) => each.length > 0)) throw new TrustListRefusal('malformed', 'Transforms');
   return { isExclusive: true, prefixes: prefixes[0] ?? [] };
 }
 
 /** Exclusive XML Canonicalization section 4 */
 function inclusivePrefixes(step: SignatureNode): readonly string[] {
-  const lists = elementsIn(step).filter(
-    ({ element }) => element.namespace === EXCLUSIVE && element.local === 'InclusiveNamespaces',
-  );
+  const lists = elementsIn(step).filter(({ element }) => element.namespace === EXCLUSIVE && element.local === 'InclusiveNamespaces');
   const names = lists.flatMap(({ element }) => (attributeOf(element, 'PrefixList') ?? '').split(/\s+/));
   return names.filter((name) => name !== '').map((name) => (name === '#default' ? '' : name));
 }

@@ -38,11 +38,7 @@ export type XmlHandler = {
 };
 
 /** How much a document may cost to read. Reading holds no tree, so memory does not grow with these. */
-export type XmlLimits = {
-  readonly bytes: number;
-  readonly elements: number;
-  readonly namespaces: number;
-};
+export type XmlLimits = { readonly bytes: number; readonly elements: number; readonly namespaces: number };
 
 /** Levels of elements. A list has two dozen. */
 const MAX_DEPTH = 40;
@@ -55,8 +51,7 @@ const MAX_NAME = 4_096;
 const MAX_PART = 64 * 1024;
 
 const NAME_START =
-  ':A-Z_a-z\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F' +
-  '\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}';
+  ':A-Z_a-z\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}';
 /** XML 1.0 section 2.3 */
 const NAME = new RegExp(`^[${NAME_START}][${NAME_START}\\-.0-9\\u00B7\\u0300-\\u036F\\u203F\\u2040]*$`, 'u');
 /** Namespaces in XML 1.0 section 4: at most one colon, and a name on either side of it. */
@@ -176,9 +171,7 @@ class XmlParser {
     const name = this.#name();
     this.#skipSpace();
     const open = this.#open.pop();
-    if (open === undefined || open.element.name !== name || this.#text[this.#position] !== '>') {
-      throw notWellFormed();
-    }
+    if (open === undefined || open.element.name !== name || this.#text[this.#position] !== '>') throw notWellFormed();
     this.#position++;
     this.#close(open);
   }
@@ -313,9 +306,7 @@ function assertDeclarable(prefix: string, uri: string): void {
 
 function split(name: string): { readonly prefix: string; readonly local: string } {
   const colon = name.indexOf(':');
-  return colon < 0
-    ? { prefix: '', local: name }
-    : { prefix: name.slice(0, colon), local: name.slice(colon + 1) };
+  return colon < 0 ? { prefix: '', local: name } : { prefix: name.slice(0, colon), local: name.slice(colon + 1) };
 }
 
 /** Letters, digits, `-`, `.`, `:`, `_`, and all that is not ASCII, which `NAME` looks at. */

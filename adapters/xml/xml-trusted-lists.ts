@@ -1,9 +1,6 @@
 import { createHash, type KeyObject, timingSafeEqual } from 'node:crypto';
-import {
-  type XmlTrustedList,
-  XmlTrustedListReader,
-} from '../../application/ports/xml-trusted-list-reader.ts';
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { type XmlTrustedList, XmlTrustedListReader } from '../../application/ports/xml-trusted-list-reader.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import {
@@ -15,23 +12,9 @@ import {
 } from '../../domain/trust-lists/trusted-list.ts';
 import { CanonicalXml, type Surroundings } from './canonical-xml.ts';
 import { verifySignatureValue } from './signature-algorithms.ts';
-import { readSignatureForm, type SignatureForm } from './signature-form.ts';
-import {
-  isSignatureElement,
-  replay,
-  type SignatureNode,
-  SignatureTree,
-  textOf,
-  walk,
-} from './signature-node.ts';
-import {
-  parseXml,
-  tooLarge,
-  type XmlAttribute,
-  type XmlElement,
-  type XmlHandler,
-  type XmlLimits,
-} from './xml-parser.ts';
+import { parseSignatureForm, type SignatureForm } from './signature-form.ts';
+import { isSignatureElement, replay, type SignatureNode, SignatureTree, textOf, walk } from './signature-node.ts';
+import { parseXml, tooLarge, type XmlAttribute, type XmlElement, type XmlHandler, type XmlLimits } from './xml-parser.ts';
 
 /** Twice the largest national list, which has 8 MB and a hundred thousand elements. */
 export const MAX_XML_BYTES = 16_000_000;
@@ -57,10 +40,10 @@ export class XmlTrustedLists extends XmlTrustedListReader {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  override read(bytes: Uint8Array, signers: readonly string[], now: Date): XmlTrustedList {
-    const text = readText(bytes, this.#limits);
+  override verify(bytes: Uint8Array, signers: readonly string[], now: Date): XmlTrustedList {
+    const text = parseText(bytes, this.#limits);
     const { root, signature, children, texts } = scan(text, this.#limits);
-    const form = readSignatureForm(signature, root);
+    const form = parseSignatureForm(signature, root);
     assertSigned(form, signature, root, signerKey(signature, signers, now));
     const documentHash = verifyDigests(form, text, { root, signature, limits: this.#limits });
     const content = new ContentReader({ children, texts }, now);
@@ -69,16 +52,14 @@ export class XmlTrustedLists extends XmlTrustedListReader {
   }
 
   override shownSigner(bytes: Uint8Array): string | undefined {
-    const { signature } = scan(readText(bytes, this.#limits), this.#limits);
+    const { signature } = scan(parseText(bytes, this.#limits), this.#limits);
     return certificatesIn(signature)[0];
   }
 }
 
 /** @throws TrustListRefusal `malformed` */
-function readText(bytes: Uint8Array, limits: XmlLimits): string {
-  if (bytes.length > limits.bytes) {
-    throw new TrustListRefusal('malformed', `lists in XML are read up to ${limits.bytes / 1_000_000} MB`);
-  }
+function parseText(bytes: Uint8Array, limits: XmlLimits): string {
+  if (bytes.length > limits.bytes) throw new TrustListRefusal('malformed', `lists in XML are read up to ${limits.bytes / 1_000_000} MB`);
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const text = decodeUtf8(withLineFeeds(hasMark ? bytes.subarray(3) : bytes));
   if (text === undefined) throw new TrustListRefusal('malformed', 'not UTF-8');
@@ -116,9 +97,7 @@ function scan(text: string, limits: XmlLimits): Scanned {
   parseXml(text, scanner, limits);
   const { root, signature, isMisplaced } = scanner;
   const { namespace, name } = TRUSTED_LIST_ROOT;
-  if (root?.namespace !== namespace || root.local !== name) {
-    throw new TrustListRefusal('malformed', 'another root element');
-  }
+  if (root?.namespace !== namespace || root.local !== name) throw new TrustListRefusal('malformed', 'another root element');
   if (signature === undefined || isMisplaced) {
     throw new TrustListRefusal('malformed', 'one signature is wanted, directly below the root element');
   }
@@ -214,7 +193,7 @@ function certificatesIn(signature: SignatureNode): readonly string[] {
 function signerKey(signature: SignatureNode, signers: readonly string[], now: Date): KeyObject {
   const shown = certificatesIn(signature);
   const der = signers.find((signer) => shown.includes(signer));
-  const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
+  const certificate = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'));
   if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'none of the pinned ones');
   if (now < certificate.notBefore || now > certificate.notAfter) {
     throw new TrustListRefusal('untrusted_signer', 'the pinned certificate is not valid now');
@@ -247,11 +226,7 @@ function verifyDigests(
   if (part !== undefined) {
     const { digest: name, digestValue, canonicalization, node, around } = part;
     const digest = createHash(name);
-    const canonical = new CanonicalXml(
-      canonicalization,
-      (piece) => digest.update(piece),
-      surroundingsOf(around),
-    );
+    const canonical = new CanonicalXml(canonicalization, (piece) => digest.update(piece), surroundingsOf(around));
     replay(node, canonical);
     canonical.finish();
     assertEqual(digest.digest(), digestValue);
@@ -271,9 +246,7 @@ function verifyDigests(
 }
 
 function assertEqual(digest: Buffer, expected: Buffer): void {
-  if (digest.length !== expected.length || !timingSafeEqual(digest, expected)) {
-    throw new TrustListRefusal('signature');
-  }
+  if (digest.length !== expected.length || !timingSafeEqual(digest, expected)) throw new TrustListRefusal('signature');
 }
 
 function surroundingsOf(around: readonly XmlElement[]): Surroundings {
@@ -281,8 +254,7 @@ function surroundingsOf(around: readonly XmlElement[]): Surroundings {
   const xmlAttributes = new Map<string, XmlAttribute>();
   for (const { declarations, attributes } of around) {
     for (const [prefix, uri] of declarations) namespaces.set(prefix, uri);
-    for (const attribute of attributes)
-      if (attribute.prefix === 'xml') xmlAttributes.set(attribute.name, attribute);
+    for (const attribute of attributes) if (attribute.prefix === 'xml') xmlAttributes.set(attribute.name, attribute);
   }
   return { namespaces, xmlAttributes };
 }
@@ -365,11 +337,15 @@ class ContentReader implements XmlHandler {
     const isPart = parent?.children !== undefined || TrustedListReader.isPart(this.#path);
     if (isPart && ++this.#inPart > MAX_PART) throw tooLarge();
     const plain = all.filter(({ prefix }) => prefix === '');
-    const attributes =
-      plain.length === 0 ? NO_ATTRIBUTES : new Map(plain.map(({ name: each, value }) => [each, value]));
+    const attributes = plain.length === 0 ? NO_ATTRIBUTES : new Map(plain.map(({ name: each, value }) => [each, value]));
     const position = this.#count++;
     this.#open.push({
-      ...{ position, namespace, name, attributes, text: '', isDigested: false },
+      position,
+      namespace,
+      name,
+      attributes,
+      text: '',
+      isDigested: false,
       children: isPart ? [] : undefined,
     });
   }

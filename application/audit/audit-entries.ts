@@ -1,11 +1,7 @@
 import { z } from 'zod';
-import {
-  AUDIT_ACTIONS,
-  AUDIT_KINDS,
-  type AuditEntry,
-  SERVICE_SCOPE,
-} from '../../domain/audit/audit-entry.ts';
+import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry, SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import { numberCursor, pageLimit } from '../../domain/shared/list-page.ts';
 import type { Caller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import type { AuditQuery } from '../ports/repositories.ts';
@@ -13,7 +9,6 @@ import { Store } from '../ports/store.ts';
 import { readableLog } from './readable-log.ts';
 
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
 /** The number of an entry. */
 const CURSOR = /^[1-9]\d{0,14}$/;
 
@@ -23,24 +18,15 @@ const time = z.iso
   .optional();
 
 export const AuditLogQuery = z.object({
-  tenant: z
-    .string()
-    .max(63)
-    .optional()
-    .describe('Whose log; for `tenants:manage`, which otherwise reads that of the service'),
+  tenant: z.string().max(63).optional().describe('Whose log; for `tenants:manage`, which otherwise reads that of the service'),
   actor: z.string().min(1).max(255).optional().describe('Client id, or `system` for the service itself'),
   kind: z.enum(AUDIT_KINDS).optional().describe('What sort of thing was changed'),
   target: z.string().min(1).max(255).optional().describe('Id of the thing'),
   action: z.enum(AUDIT_ACTIONS).optional(),
   since: time.describe('Only entries of this time or later'),
   until: time.describe('Only entries before this time'),
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: z
-    .string()
-    .regex(CURSOR, 'take the cursor from the link of the page before')
-    .transform(Number)
-    .optional()
-    .describe('From the `next` link of the page before'),
+  limit: pageLimit(DEFAULT_LIMIT),
+  cursor: numberCursor(CURSOR),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By number'),
 });
 export type AuditLogQuery = z.infer<typeof AuditLogQuery>;

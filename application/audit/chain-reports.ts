@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../domain/audit/audit-entry.ts';
-import { type ChainFault, type Progress, START } from '../../domain/audit/check-chain.ts';
+import { type ChainFault, type Progress, START } from '../../domain/audit/verify-entries.ts';
 
 /** An entry that a chain is known to have had. */
 export type Anchor = Progress;
@@ -24,15 +24,9 @@ export type Beginning = {
 };
 
 /** A whole chain can still be another one than it was. @param until how far `page` was found whole. */
-export function lost(
-  anchors: readonly Anchor[],
-  page: readonly Progress[],
-  until: Progress,
-): ChainFault | undefined {
+export function lost(anchors: readonly Anchor[], page: readonly Progress[], until: Progress): ChainFault | undefined {
   const other = page.find(({ sequence, hash }) =>
-    anchors.some(
-      (anchor) => sequence <= until.sequence && anchor.sequence === sequence && anchor.hash !== hash,
-    ),
+    anchors.some((anchor) => sequence <= until.sequence && anchor.sequence === sequence && anchor.hash !== hash),
   );
   if (other === undefined) return undefined;
   const { sequence } = other;
@@ -48,11 +42,7 @@ export function short(anchors: readonly Anchor[], end: Progress): ChainFault | u
 }
 
 /** What somebody kept elsewhere of an entry that is kept here no longer says nothing about the rest. */
-export function withoutPruned(
-  report: ChainReport,
-  start: Progress,
-  expected: Anchor | undefined,
-): ChainReport {
+export function withoutPruned(report: ChainReport, start: Progress, expected: Anchor | undefined): ChainReport {
   if (expected === undefined || expected.sequence >= start.sequence) return report;
   const { sequence } = expected;
   const warning =
@@ -77,8 +67,7 @@ export function tenantGone(latest: AuditEntry | undefined): ChainFault {
 }
 
 export function unknownOrigin(): ChainFault {
-  const message =
-    'there is such a tenant, but nobody made it by the log of the service, and that is not older';
+  const message = 'there is such a tenant, but nobody made it by the log of the service, and that is not older';
   return { sequence: 1, kind: 'unexpected', message };
 }
 

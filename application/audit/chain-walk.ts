@@ -1,25 +1,12 @@
 import { type AuditEntry, detailOf, SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
-import {
-  type ChainFault,
-  checkEnd,
-  checkEntries,
-  type Progress,
-  START,
-} from '../../domain/audit/check-chain.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
+import { type ChainFault, type Progress, START, verifyEnd, verifyEntries } from '../../domain/audit/verify-entries.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { AuditLog, AuditQuery } from '../ports/repositories.ts';
 import type { Store } from '../ports/store.ts';
-import {
-  type Anchor,
-  type Beginning,
-  type ChainReport,
-  lost,
-  short,
-  withoutPruned,
-} from './chain-reports.ts';
+import { type Anchor, type Beginning, type ChainReport, lost, short, withoutPruned } from './chain-reports.ts';
 import { prunedUntil } from './pruned-until.ts';
 
 /** Entries in memory at a time. */
@@ -88,10 +75,7 @@ export class ChainWalk {
 
   /** Entries of a tenant that the chain of the service repeats: its creation, and the last change of the tenant. */
   async #repeated(tenantId: string): Promise<Anchor[]> {
-    const [creation, latest] = [
-      await this.entryOf(tenantId, { action: 'created' }),
-      await this.entryOf(tenantId, {}),
-    ];
+    const [creation, latest] = [await this.entryOf(tenantId, { action: 'created' }), await this.entryOf(tenantId, {})];
     if (latest?.action === 'removed') return [];
     return [creation, latest].flatMap((entry) => (entry && detailOf(entry).of) ?? []);
   }
@@ -109,8 +93,11 @@ export class ChainWalk {
     const wanted = head?.sequence ?? Number.MAX_SAFE_INTEGER;
     const until = Math.min(wanted, start.sequence + most);
     const over = (end: Progress, fault?: ChainFault): ChainPiece => ({
-      ...{ scope, end, ...defined({ fault }) },
-      ...{ isOver: true, length: head?.sequence ?? end.sequence },
+      scope,
+      end,
+      ...defined({ fault }),
+      isOver: true,
+      length: head?.sequence ?? end.sequence,
     });
     let end = start;
     // Entries that were whole a piece ago are gone.
@@ -120,7 +107,7 @@ export class ChainWalk {
     while (end.sequence < until) {
       const page = await this.#page(scope, end.sequence, Math.min(until, end.sequence + batch));
       if (page.length === 0) break;
-      const { progress, fault } = checkEntries(this.#macs, scope, end, page);
+      const { progress, fault } = verifyEntries(this.#macs, scope, end, page);
       const wrong = lost(anchors, page, progress) ?? fault;
       if (wrong !== undefined) return over(progress, wrong);
       end = progress;
@@ -128,13 +115,8 @@ export class ChainWalk {
       // Others come in between, also where the database answers at once.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    if (end.sequence === until && until < wanted) {
-      return { scope, end, isOver: false, length: head?.sequence ?? end.sequence };
-    }
-    return over(
-      end,
-      checkEnd(this.#macs, scope, end, head) ?? short(anchors, end) ?? (await this.#faultAfter(scope, head)),
-    );
+    if (end.sequence === until && until < wanted) return { scope, end, isOver: false, length: head?.sequence ?? end.sequence };
+    return over(end, verifyEnd(this.#macs, scope, end, head) ?? short(anchors, end) ?? (await this.#faultAfter(scope, head)));
   }
 
   /** Entries that the head does not know of, unless they were written since it was read. */

@@ -1,5 +1,5 @@
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
-import { checkEntries } from '../../domain/audit/check-chain.ts';
+import { verifyEntries } from '../../domain/audit/verify-entries.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
 import { AuditCodes } from '../ports/audit-codes.ts';
@@ -28,11 +28,7 @@ export class PruneAuditLog extends needs({
    * @param now of the database. @param limit chains that are looked at. @param after the one behind which to go on.
    * @returns the last chain that was looked at, undefined at the end of a walk over all; and how many entries went.
    */
-  async execute(
-    now: Date,
-    limit: number,
-    after?: TenantId,
-  ): Promise<{ readonly last: TenantId | undefined; readonly gone: number }> {
+  async execute(now: Date, limit: number, after?: TenantId): Promise<{ readonly last: TenantId | undefined; readonly gone: number }> {
     const { store, settings, clock } = this.ports;
     const { auditKeepDays: days } = settings;
     if (days === undefined) return { last: undefined, gone: 0 };
@@ -53,19 +49,13 @@ export class PruneAuditLog extends needs({
     const entries = await store.forTenant(tenantId, ({ audit }) => audit.list(query));
     const kept = entries.findIndex(({ at }) => at >= before);
     const old = kept === -1 ? entries : entries.slice(0, kept);
-    const { progress, fault } = checkEntries(auditCodes.macs, tenantId, start, old);
+    const { progress, fault } = verifyEntries(auditCodes.macs, tenantId, start, old);
     if (fault !== undefined) {
       const { kind, message } = fault;
-      log.error('an audit log is not pruned, since it is not as the service wrote it', {
-        tenantId,
-        kind,
-        message,
-      });
+      log.error('an audit log is not pruned, since it is not as the service wrote it', { tenantId, kind, message });
       return 0;
     }
-    if (progress.sequence > start.sequence) {
-      await store.forService(({ audit }) => audit.prune(tenantId, progress), { by: SYSTEM });
-    }
+    if (progress.sequence > start.sequence) await store.forService(({ audit }) => audit.prune(tenantId, progress), { by: SYSTEM });
     return store.maintenance.removeAuditEntries(tenantId, progress.sequence, before);
   }
 }

@@ -1,5 +1,5 @@
 import { detailOf } from '../../domain/audit/audit-entry.ts';
-import { type Progress, START } from '../../domain/audit/check-chain.ts';
+import { type Progress, START } from '../../domain/audit/verify-entries.ts';
 import type { AuditQuery } from '../ports/repositories.ts';
 import type { Store } from '../ports/store.ts';
 

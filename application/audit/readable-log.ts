@@ -11,23 +11,12 @@ import type { Store } from '../ports/store.ts';
  * @throws Failure `not_found` for another tenant than one's own, alike whether there is one; `forbidden` for a client
  *   that is restricted to some configurations, since the log is about all.
  */
-export async function readableLog(
-  store: Store,
-  caller: Caller,
-  tenant: string | undefined,
-): Promise<TenantId | typeof SERVICE_SCOPE> {
+export async function readableLog(store: Store, caller: Caller, tenant: string | undefined): Promise<TenantId | typeof SERVICE_SCOPE> {
   if (caller.tenantId === null) {
     if (tenant === undefined) return SERVICE_SCOPE;
     return (await store.forTenant(tenant as TenantId, (own) => own.tenant.get())).id;
   }
-  if (tenant !== undefined && tenant !== caller.tenantId) {
-    throw new Failure('not_found', 'there is no such tenant');
-  }
-  if (isRestricted(caller)) {
-    throw new Failure(
-      'forbidden',
-      'this client is restricted to some configurations, and the log is about all',
-    );
-  }
+  if (tenant !== undefined && tenant !== caller.tenantId) throw new Failure('not_found', 'there is no such tenant');
+  if (isRestricted(caller)) throw new Failure('forbidden', 'this client is restricted to some configurations, and the log is about all');
   return caller.tenantId;
 }

@@ -1,17 +1,9 @@
 import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
-import { type ChainFault, START } from '../../domain/audit/check-chain.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
+import { type ChainFault, START } from '../../domain/audit/verify-entries.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Store } from '../ports/store.ts';
-import {
-  type Anchor,
-  type ChainReport,
-  madeTwice,
-  missing,
-  tenantGone,
-  unknownOrigin,
-  warningOf,
-} from './chain-reports.ts';
+import { type Anchor, type ChainReport, madeTwice, missing, tenantGone, unknownOrigin, warningOf } from './chain-reports.ts';
 import { BATCH, ChainWalk, type Progressed } from './chain-walk.ts';
 
 type Ports = { readonly store: Store; readonly macs: Macs };
@@ -30,10 +22,7 @@ export class VerifyAuditLog {
    * @param anchors entries that somebody kept elsewhere, by their chain.
    * @returns a report per chain, that of the service first.
    */
-  async *execute(
-    anchors: ReadonlyMap<string, Anchor> = new Map(),
-    onProgress: Progressed = () => {},
-  ): AsyncGenerator<ChainReport> {
+  async *execute(anchors: ReadonlyMap<string, Anchor> = new Map(), onProgress: Progressed = () => {}): AsyncGenerator<ChainReport> {
     const beginning = await this.#chains.beginning();
     const anchor = anchors.get(SERVICE_SCOPE);
     const report = await this.verify(SERVICE_SCOPE, anchor, onProgress);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SERVICE_SCOPE } from '../../domain/audit/audit-entry.ts';
-import type { ChainFault, Progress } from '../../domain/audit/check-chain.ts';
+import type { ChainFault, Progress } from '../../domain/audit/verify-entries.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { Caller } from '../caller.ts';
@@ -17,18 +17,12 @@ export const PIECE = 2_000;
 const CURSOR = /^([1-9]\d{0,14})\.([A-Za-z0-9_.-]{1,200})$/;
 
 export const VerificationQuery = z.object({
-  tenant: z
-    .string()
-    .max(63)
-    .optional()
-    .describe('Whose log; for `tenants:manage`, which otherwise verifies that of the service'),
+  tenant: z.string().max(63).optional().describe('Whose log; for `tenants:manage`, which otherwise verifies that of the service'),
   cursor: z
     .string()
     .max(220)
     .optional()
-    .describe(
-      '`next` of the answer before; without it verification begins with the first entry that is kept',
-    ),
+    .describe('`next` of the answer before; without it verification begins with the first entry that is kept'),
 });
 export type VerificationQuery = z.infer<typeof VerificationQuery>;
 
@@ -52,7 +46,7 @@ export class VerifyChain extends needs({ store: Store, auditCodes: AuditCodes })
   /** @throws Failure `not_found`, `forbidden` as `readableLog` does; `invalid_input` for a cursor of no form; a made-up one finds the log `broken`. */
   async execute(caller: Caller, { tenant, cursor }: VerificationQuery): Promise<Verification> {
     const { store, auditCodes } = this.ports;
-    const after = cursor === undefined ? undefined : readCursor(cursor);
+    const after = cursor === undefined ? undefined : parseCursor(cursor);
     const scope = await readableLog(store, caller, tenant);
     const chains = new ChainWalk({ store, macs: auditCodes.macs });
     const { end, fault, isOver, length, ...report } = await chains.piece(scope, after, PIECE);
@@ -64,10 +58,8 @@ export class VerifyChain extends needs({ store: Store, auditCodes: AuditCodes })
   }
 }
 
-function readCursor(cursor: string): Progress {
+function parseCursor(cursor: string): Progress {
   const [, sequence, hash] = CURSOR.exec(cursor) ?? [];
-  if (sequence === undefined || hash === undefined) {
-    throw invalidInput('cursor', 'take the cursor from the answer before');
-  }
+  if (sequence === undefined || hash === undefined) throw invalidInput('cursor', 'take the cursor from the answer before');
   return { sequence: Number(sequence), hash };
 }

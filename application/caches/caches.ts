@@ -1,17 +1,15 @@
 import type { FollowedList } from '../../domain/status-lists/wallet-status.ts';
 import type { TenantCaller } from '../caller.ts';
+import { RevocationLists } from '../certificate-status/revocation-lists.ts';
 import { needs } from '../needs.ts';
-import { changeOwn } from '../own-changes.ts';
 import { type CachedLists, EventBus } from '../ports/event-bus.ts';
 import { Store } from '../ports/store.ts';
-import { RevocationLists } from '../revocation/revocation-lists.ts';
 import { RemoteStatusLists } from '../status-lists/remote-status-lists.ts';
+import { changeOwn } from '../transactions/own-changes.ts';
 import type { FetchedListStats } from '../trust-lists/fetched-lists.ts';
 import { TrustLists } from '../trust-lists/remote-trust-lists.ts';
 
-export type CacheStats = Readonly<
-  Record<'trustLists' | 'statusLists' | 'revocationLists', FetchedListStats>
-> & {
+export type CacheStats = Readonly<Record<'trustLists' | 'statusLists' | 'revocationLists', FetchedListStats>> & {
   /** Status lists that issued credentials follow, those that fail first. */
   readonly followedLists: readonly FollowedList[];
 };

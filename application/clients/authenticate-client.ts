@@ -7,8 +7,8 @@ import { AccessTokens, type VerifiedAccess } from '../ports/access-tokens.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { sinceOfRoot } from './issue-access-token.ts';
 import { type NoRights, rightsOf } from './rights.ts';
 
@@ -45,11 +45,7 @@ export class AuthenticateClient extends needs({
    * @param turn as of `execute`.
    * @throws Failure as `execute`, and what `admit` throws.
    */
-  async remembered(
-    token: string | undefined,
-    admit: (caller: Caller) => void,
-    turn?: Turn,
-  ): Promise<RememberedCaller | ServiceCaller> {
+  async remembered(token: string | undefined, admit: (caller: Caller) => void, turn?: Turn): Promise<RememberedCaller | ServiceCaller> {
     const access = await this.#verify(token);
     if ('tenantId' in access) {
       admit(access);
@@ -97,8 +93,7 @@ export class AuthenticateClient extends needs({
   /** @returns what the token says, or the caller itself when it manages tenants. */
   async #verify(token: string | undefined): Promise<VerifiedAccess | ServiceCaller> {
     const { accessTokens, settings } = this.ports;
-    if (token === undefined)
-      throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
+    if (token === undefined) throw new Failure('unauthenticated', 'an access token is needed: Authorization: Bearer …');
     const verified = accessTokens.verify(token);
     // Our own tokens are judged at once; waiting for them would cost a turn of the event loop.
     const claims = verified instanceof Promise ? await verified : verified;

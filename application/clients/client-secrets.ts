@@ -2,25 +2,18 @@ import { type Client, PICK_UP_MINUTES, type SecretPickUp, withSecret } from '../
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Caller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
-import { changeOwn } from '../own-changes.ts';
 import { Cipher } from '../ports/cipher.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { Secrets } from '../ports/secrets.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwn } from '../transactions/own-changes.ts';
 import { assertMayHoldSecret } from './restrictions.ts';
 
 export const MAKING_SECRETS = { secrets: Secrets, random: Random, cipher: Cipher, clock: Clock };
 
-type Made =
-  | 'secretHash'
-  | 'secretRevision'
-  | 'formerSecretUntil'
-  | 'pickUp'
-  | 'version'
-  | 'createdAt'
-  | 'updatedAt';
+type Made = 'secretHash' | 'secretRevision' | 'formerSecretUntil' | 'pickUp' | 'version' | 'createdAt' | 'updatedAt';
 type NewClient = Omit<Client, Made>;
 
 /**
@@ -55,8 +48,7 @@ function pickUpPlace(clientId: string): string {
  * @throws Failure `not_found`, alike for an unknown client and one of another tenant.
  */
 export async function readClientFor(store: Store, caller: Caller, clientId: string): Promise<Client> {
-  if (caller.tenantId !== null)
-    return store.forTenant(caller.tenantId, ({ clients }) => clients.get(clientId));
+  if (caller.tenantId !== null) return store.forTenant(caller.tenantId, ({ clients }) => clients.get(clientId));
   const client = await store.forService(({ clients }) => clients.find(clientId));
   if (client === undefined) throw new Failure('not_found', 'there is no such client');
   return client;

@@ -1,16 +1,11 @@
-import {
-  assertMayGrant,
-  type Client,
-  type ClientCreation,
-  type ClientUpdate,
-} from '../../domain/clients/client.ts';
+import { assertMayGrant, type Client, type ClientCreation, type ClientUpdate } from '../../domain/clients/client.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwn } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwn } from '../transactions/own-changes.ts';
 import { MAKING_SECRETS, makeClient, readClientFor } from './client-secrets.ts';
 import { assertFreeName, assertOwnName } from './free-name.ts';
 import { assertMayChange, assertMayHoldSecret, assertWithinOwnRestrictions } from './restrictions.ts';

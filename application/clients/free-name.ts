@@ -8,9 +8,7 @@ import type { ServiceSettings } from '../ports/settings.ts';
  * @throws Failure `conflict`.
  */
 export function assertFreeName(settings: ServiceSettings, clientId: string): void {
-  if (clientId === settings.rootClient.clientId) {
-    throw new Failure('conflict', 'a client of this id exists already');
-  }
+  if (clientId === settings.rootClient.clientId) throw new Failure('conflict', 'a client of this id exists already');
 }
 
 /**

@@ -32,30 +32,19 @@ export function assertMayChange(caller: TenantCaller, before: Client, after: Cli
 
 function assertHoldsRolesOf(caller: Caller, client: Client): void {
   const missing = client.roles.filter((role) => !caller.roles.includes(role));
-  if (missing.length > 0) {
-    throw new Failure('forbidden', `this client holds roles that you lack: ${missing.join(', ')}`);
-  }
+  if (missing.length > 0) throw new Failure('forbidden', `this client holds roles that you lack: ${missing.join(', ')}`);
 }
 
 /**
- * A restricted client gives no client, itself included, more configurations than it has. A list that is left out
- * stays as it is.
+ * A restricted client gives no client, itself included, more configurations than it has. A list that is left out stays as it is.
  * @throws Failure `forbidden`.
  */
 export function assertWithinOwnRestrictions(caller: TenantCaller, wanted: Restrictions): void {
-  assertWithin(
-    'allowedPresentationConfigs',
-    caller.allowedPresentationConfigs,
-    wanted.allowedPresentationConfigs,
-  );
+  assertWithin('allowedPresentationConfigs', caller.allowedPresentationConfigs, wanted.allowedPresentationConfigs);
   assertWithin('allowedIssuanceConfigs', caller.allowedIssuanceConfigs, wanted.allowedIssuanceConfigs);
 }
 
-function assertWithin(
-  field: keyof Restrictions,
-  own: readonly string[] | null,
-  wanted: readonly string[] | null | undefined,
-): void {
+function assertWithin(field: keyof Restrictions, own: readonly string[] | null, wanted: readonly string[] | null | undefined): void {
   if (wanted !== undefined && isWider(own, wanted))
     throw new Failure('forbidden', `${field}: you can only pass on configurations that you may use`);
 }

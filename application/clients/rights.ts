@@ -1,7 +1,7 @@
 import { type Client, isSecretCurrent } from '../../domain/clients/client.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { VerifiedAccess } from '../ports/access-tokens.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'> & {
   /** When the token ends before its time, since the secret was replaced that it was had with. */
@@ -12,16 +12,11 @@ export type Rights = Pick<TenantCaller, 'roles' | 'allowedPresentationConfigs' |
 export type NoRights = 'removed' | 'gone' | 'replaced';
 
 /**
- * What an access token is good for at the tenant as `view` shows it. What is stored of a client counts at this moment.
- * A client of an external provider may be unknown to the tenant of its token, whatever other tenants know of it; where
- * it is known it has the rights that both sides give it, and one who was limited here does not become free by being
- * removed.
+ * What an access token is good for at the tenant as `view` shows it. What is stored of a client counts at this moment. A client of an
+ * external provider may be unknown to the tenant of its token, whatever other tenants know of it; where it is known it has the rights that
+ * both sides give it, and one who was limited here does not become free by being removed.
  */
-export async function rightsOf(
-  access: VerifiedAccess,
-  configured: TenantConfiguration,
-  now: Date,
-): Promise<Rights | NoRights> {
+export async function rightsOf(access: VerifiedAccess, configured: TenantConfiguration, now: Date): Promise<Rights | NoRights> {
   const client = await configured.client(access.clientId);
   if (!access.isExternal) {
     // A client made anew under an old name does not inherit the old one's tokens.
@@ -40,9 +35,6 @@ export async function rightsOf(
   return { roles, allowedPresentationConfigs: null, allowedIssuanceConfigs: null };
 }
 
-function withRoles(
-  roles: Rights['roles'],
-  { allowedPresentationConfigs, allowedIssuanceConfigs }: Client,
-): Rights {
+function withRoles(roles: Rights['roles'], { allowedPresentationConfigs, allowedIssuanceConfigs }: Client): Rights {
   return { roles, allowedPresentationConfigs, allowedIssuanceConfigs };
 }

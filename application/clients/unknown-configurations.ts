@@ -1,7 +1,7 @@
 import type { Client } from '../../domain/clients/client.ts';
 import { closestName } from '../../domain/shared/closest-name.ts';
 import type { Finding } from '../../domain/shared/finding.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** A client that was written, with names among its restrictions that nothing has. */
 export type WrittenClient = Client & { readonly findings?: readonly Finding[] };
@@ -10,18 +10,11 @@ export type WrittenClient = Client & { readonly findings?: readonly Finding[] };
 const MAX_TOLD = 20;
 
 /** A client that is restricted to what there is not may use nothing; its configuration may come later. */
-export async function withUnknownNames(
-  configured: TenantConfiguration,
-  client: Client,
-): Promise<WrittenClient> {
+export async function withUnknownNames(configured: TenantConfiguration, client: Client): Promise<WrittenClient> {
   const { allowedIssuanceConfigs, allowedPresentationConfigs } = client;
   const findings = [
-    ...(await unknownOf('allowedIssuanceConfigs', allowedIssuanceConfigs, () =>
-      configured.writtenCredentialConfigurations(),
-    )),
-    ...(await unknownOf('allowedPresentationConfigs', allowedPresentationConfigs, () =>
-      configured.presentationConfigurations(),
-    )),
+    ...(await unknownOf('allowedIssuanceConfigs', allowedIssuanceConfigs, () => configured.writtenCredentialConfigurations())),
+    ...(await unknownOf('allowedPresentationConfigs', allowedPresentationConfigs, () => configured.presentationConfigurations())),
   ];
   return findings.length === 0 ? client : { ...client, findings };
 }

@@ -21,14 +21,9 @@ import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
 import { TrustListReader } from '../ports/trust-list-reader.ts';
 import { Webhooks } from '../ports/webhooks.ts';
-import { TenantConfiguration } from '../tenant-configuration.ts';
+import { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { TrustListPublisher } from '../trust-lists/trust-list-publisher.ts';
-import {
-  NOT_ASKED,
-  OfflineIssuerRegistration,
-  OfflineListSigners,
-  OfflineRegistrationCertificates,
-} from './offline.ts';
+import { NOT_ASKED, OfflineIssuerRegistration, OfflineListSigners, OfflineRegistrationCertificates } from './offline.ts';
 
 /** What administration needs that reaches no network. */
 export const ADMINISTRATION = {

@@ -2,16 +2,13 @@ import { withSecret } from '../../domain/clients/client.ts';
 import type { FolderFault } from '../../domain/configuration-files/folder.ts';
 import type { TenantCaller } from '../caller.ts';
 import { CreateClient, UpdateClient } from '../clients/clients.ts';
-import { changeOwn } from '../own-changes.ts';
+import { changeOwn } from '../transactions/own-changes.ts';
 import type { Administration } from './administration.ts';
 import type { Document } from './documents.ts';
 import { isSame, type Outcome } from './outcome.ts';
 
 /** Makes a client, or gives one the rights and the secret that the document says. */
-export async function applyClient(
-  administration: Administration,
-  { id, tenant, body }: Document<'client'>,
-): Promise<Outcome> {
+export async function applyClient(administration: Administration, { id, tenant, body }: Document<'client'>): Promise<Outcome> {
   const { ports } = administration;
   const { secret, roles, description = null } = body;
   const { allowedPresentationConfigs = null, allowedIssuanceConfigs = null } = body;

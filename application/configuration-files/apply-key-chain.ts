@@ -1,4 +1,4 @@
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import { DEFAULT_CERT_VALIDITY_DAYS } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { DEFAULT_ROTATION_DAYS } from '../../domain/keys/rotation.ts';
@@ -7,7 +7,7 @@ import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { thumbprint } from '../../domain/shared/jwk.ts';
 import { CreateKeyChain, UpdateKeyChain } from '../keys/key-chains.ts';
-import { readPrivateKey } from '../keys/private-key.ts';
+import { parsePrivateKey } from '../keys/private-key.ts';
 import type { Administration } from './administration.ts';
 import type { Document } from './documents.ts';
 import { isSame, type Outcome } from './outcome.ts';
@@ -20,10 +20,7 @@ type Body = Document<'key-chain'>['body'];
  * Makes or takes in a key chain, or changes what can be changed of one. What a key chain is born with (provider,
  * algorithm, names, authority) counts when it is made; a key is never replaced by another one.
  */
-export async function applyKeyChain(
-  administration: Administration,
-  { id, tenant, body }: Document<'key-chain'>,
-): Promise<Outcome> {
+export async function applyKeyChain(administration: Administration, { id, tenant, body }: Document<'key-chain'>): Promise<Outcome> {
   const { ports } = administration;
   const caller = await administration.callerOf(tenant);
   const known = await ports.store.forTenant(tenant, ({ keyChains }) => keyChains.find(id));
@@ -43,12 +40,9 @@ export async function applyKeyChain(
 function assertSameKey({ active, lastRotatedAt }: KeyChain, body: Body): void {
   if (!('key' in body)) {
     if (body.algorithm === undefined || body.algorithm === active.key.handle.algorithm) return;
-    throw invalidInput(
-      'algorithm',
-      `the key chain is for ${active.key.handle.algorithm}; give another one an id of its own`,
-    );
+    throw invalidInput('algorithm', `the key chain is for ${active.key.handle.algorithm}; give another one an id of its own`);
   }
-  const { pkcs8, publicJwk } = readPrivateKey(body.key as string | JsonObject);
+  const { pkcs8, publicJwk } = parsePrivateKey(body.key as string | JsonObject);
   pkcs8.fill(0);
   // After a rotation the key is another one, as it should be.
   if (lastRotatedAt !== undefined || thumbprint(publicJwk) === thumbprint(active.key.publicJwk)) return;
@@ -76,7 +70,7 @@ function settingsOf(wanted: Body | KeyChain, { usages: known }: KeyChain) {
 function otherCertificates(body: Body, { active: { certificates } }: KeyChain): string[] | undefined {
   if (!('key' in body) || body.certificates === undefined) return undefined;
   const given = [body.certificates].flat();
-  const read = readPemCertificates(given.join('\n'), MAX_CERTIFICATES);
+  const read = parsePemCertificates(given.join('\n'), MAX_CERTIFICATES);
   // A root at the end is not kept.
   const isSameChain = certificates.every((certificate, index) => certificate === read?.[index]);
   return read !== undefined && isSameChain ? undefined : given;

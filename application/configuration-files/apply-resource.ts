@@ -2,7 +2,7 @@ import type { IssuanceConfigurationBody } from '../../domain/issuance/issuance-c
 import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
 import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
 import type { FileBody, FileKind } from '../../domain/resources.ts';
-import { readWritten } from '../../domain/shared/read-written.ts';
+import { safeParseWritten } from '../../domain/shared/parse-written.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
 import { keepDemandedListPins } from '../../domain/verification/kept-list-pins.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -28,25 +28,16 @@ type Write<Kind extends FileKind> = (
 
 /** How a kind is written that a document describes as a whole. */
 const WRITE = {
-  'registrar-configuration': (ports, caller, body) =>
-    new ReplaceRegistrarConfiguration(ports).execute(caller, body),
-  'presentation-configuration': (ports, caller, body) =>
-    new ReplacePresentationConfiguration(ports).execute(caller, body),
+  'registrar-configuration': (ports, caller, body) => new ReplaceRegistrarConfiguration(ports).execute(caller, body),
+  'presentation-configuration': (ports, caller, body) => new ReplacePresentationConfiguration(ports).execute(caller, body),
   'trust-list': (ports, caller, body, known) =>
-    known === undefined
-      ? new CreateTrustList(ports).execute(caller, body)
-      : new ReplaceTrustList(ports).execute(caller, known, body),
-  'issuance-configuration': (ports, caller, body) =>
-    new ReplaceIssuanceConfiguration(ports).execute(caller, body),
-  'credential-configuration': (ports, caller, body) =>
-    new ReplaceCredentialConfiguration(ports).execute(caller, body),
+    known === undefined ? new CreateTrustList(ports).execute(caller, body) : new ReplaceTrustList(ports).execute(caller, known, body),
+  'issuance-configuration': (ports, caller, body) => new ReplaceIssuanceConfiguration(ports).execute(caller, body),
+  'credential-configuration': (ports, caller, body) => new ReplaceCredentialConfiguration(ports).execute(caller, body),
 } as const satisfies { readonly [Kind in Exclude<FileKind, 'tenant' | 'client' | 'key-chain'>]: Write<Kind> };
 
 /** Makes what a document describes, or brings it to what the document says. What is as wanted is not touched. */
-export async function applyResource(
-  administration: Administration,
-  document: Exclude<Document, { kind: 'tenant' }>,
-): Promise<Outcome> {
+export async function applyResource(administration: Administration, document: Exclude<Document, { kind: 'tenant' }>): Promise<Outcome> {
   if (document.kind === 'client') return applyClient(administration, document);
   if (document.kind === 'key-chain') return applyKeyChain(administration, document);
   const { kind, tenant, id, body } = document;
@@ -63,19 +54,15 @@ export async function applyResource(
 /** A stored document with the defaults of members that the release which stored it did not have. */
 function withDefaults(kind: FileKind, known: Readonly<Record<string, unknown>>): object {
   const { createdAt: _createdAt, updatedAt: _updatedAt, ...document } = known;
-  const read = readWritten(describedBy(kind).body, JSON.parse(JSON.stringify(document)));
+  const read = safeParseWritten(describedBy(kind).body, JSON.parse(JSON.stringify(document)));
   return 'errors' in read ? known : (read.data as object);
 }
 
 /** What a write keeps that the file does not say: who signs the lists of others, found out on the way, and promises. */
 function withKept(kind: FileKind, body: object, known: object): object {
-  if (kind === 'issuance-configuration')
-    return keepWalletListPins(body as IssuanceConfigurationBody, known as IssuanceConfigurationBody);
+  if (kind === 'issuance-configuration') return keepWalletListPins(body as IssuanceConfigurationBody, known as IssuanceConfigurationBody);
   if (kind === 'credential-configuration') return keepTypeIntegrity(body, known);
   if (kind === 'presentation-configuration')
-    return keepDemandedListPins(
-      body as PresentationConfigurationBody,
-      known as PresentationConfigurationBody,
-    );
+    return keepDemandedListPins(body as PresentationConfigurationBody, known as PresentationConfigurationBody);
   return body;
 }

@@ -34,20 +34,14 @@ export async function applyTenant(
 ): Promise<AppliedTenant> {
   const { store } = administration.ports;
   const known = await store.forService(({ tenants }) => tenants.find(document.tenant));
-  if (known === undefined) {
-    return { outcome: 'created', keys: await createTenant(administration, document, keys) };
-  }
+  if (known === undefined) return { outcome: 'created', keys: await createTenant(administration, document, keys) };
   const settings = await changeSettings(administration, document.body, known);
   const roles = await setRoles(administration, document.body, known);
   return { outcome: settings || roles ? 'changed' : 'unchanged', keys: [] };
 }
 
 /** @returns whether there was anything to change. */
-async function changeSettings(
-  { ports, caller }: Administration,
-  body: TenantDocument['body'],
-  known: Tenant,
-): Promise<boolean> {
+async function changeSettings({ ports, caller }: Administration, body: TenantDocument['body'], known: Tenant): Promise<boolean> {
   const { clock, eventBus, store } = ports;
   assertProvider(ports.kms, known.id, body.kms ?? undefined, 'kms');
   const wanted = {
@@ -63,7 +57,14 @@ async function changeSettings(
   };
   const { name, description, status, sessionConfig, statusListConfig, kms, profile, endsAt } = known;
   const present = {
-    ...{ name, description, status, sessionConfig, statusListConfig, kms, profile, endsAt },
+    name,
+    description,
+    status,
+    sessionConfig,
+    statusListConfig,
+    kms,
+    profile,
+    endsAt,
     ...mergeOrganization(known, {}),
   };
   if (isSame(present, wanted)) return false;
@@ -74,11 +75,7 @@ async function changeSettings(
 }
 
 /** @returns whether the administrator had other roles, or there was none. */
-async function setRoles(
-  { ports, caller }: Administration,
-  { roles = [] }: TenantDocument['body'],
-  { id }: Tenant,
-): Promise<boolean> {
+async function setRoles({ ports, caller }: Administration, { roles = [] }: TenantDocument['body'], { id }: Tenant): Promise<boolean> {
   if (roles.length === 0) return false;
   const clients = await ports.store.forService(({ clients }) => clients.listOf(id));
   const administrator = clients.find(({ clientId }) => clientId === administratorOf(id));
@@ -118,8 +115,7 @@ async function createTenant(
  */
 function firstKeyChains(keys: readonly KeyDocument[]): { readonly body: WantedKeyChain }[] {
   const missing = FIRST_KEY_CHAINS.filter((first) => keys.every(({ id }) => id !== first.id));
-  const isWithoutAuthority = (rootId: string | undefined) =>
-    keys.some(({ id, body }) => id === rootId && !hasAuthority(body));
+  const isWithoutAuthority = (rootId: string | undefined) => keys.some(({ id, body }) => id === rootId && !hasAuthority(body));
   return missing.map(({ rootKeyChainId, ...body }) => ({
     body: isWithoutAuthority(rootKeyChainId) ? body : { ...body, ...defined({ rootKeyChainId }) },
   }));

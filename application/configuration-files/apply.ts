@@ -60,11 +60,7 @@ export async function apply(
   return { outcomes, refused };
 }
 
-async function applyOne(
-  administration: Administration,
-  document: Document,
-  all: readonly Document[],
-): Promise<[Document, Outcome][]> {
+async function applyOne(administration: Administration, document: Document, all: readonly Document[]): Promise<[Document, Outcome][]> {
   if (document.kind !== 'tenant') return [[document, await applyResource(administration, document)]];
   const keys = all.filter((each) => each.kind === 'key-chain');
   const { outcome, keys: made } = await applyTenant(administration, document, keys);

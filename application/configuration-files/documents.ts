@@ -3,7 +3,7 @@ import { type FileBody, type FileKind, resourceOf } from '../../domain/resources
 import type { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type JsonObject, mapTexts } from '../../domain/shared/json.ts';
-import { readWritten } from '../../domain/shared/read-written.ts';
+import { safeParseWritten } from '../../domain/shared/parse-written.ts';
 import { HIDDEN } from '../../domain/shared/secrets.ts';
 import type { TenantReader } from '../ports/repositories.ts';
 
@@ -39,16 +39,14 @@ function idOf({ kind, name, tenant, value }: Named): string {
 }
 
 /** Judges a document as the administrative interface judges a body. */
-export function readDocument(
-  document: FolderDocument,
-): { readonly document: Document } | { readonly faults: readonly FolderFault[] } {
+export function parseDocument(document: FolderDocument): { readonly document: Document } | { readonly faults: readonly FolderFault[] } {
   const { file, kind, unfilled } = document;
   const { tenant, id } = described(document);
   const { body, alternative, id: member, read: mend = (same: JsonObject) => same } = describedBy(kind);
   const mended = mend(document.value);
   const value = member === undefined || mended[member] !== undefined ? mended : { ...mended, [member]: id };
   const isOther = alternative !== undefined && value[alternative.member] !== undefined;
-  const read = readWritten(isOther ? alternative.body : body, value);
+  const read = safeParseWritten(isOther ? alternative.body : body, value);
   const faults = [...('errors' in read ? read.errors : []), ...hiddenSecrets(kind, value)]
     .filter(({ path }) => !unfilled.some((other) => isWithin(path, other)))
     .map((fault) => ({ file, ...fault }));
@@ -67,11 +65,7 @@ export function describedBy(kind: FileKind) {
 }
 
 /** The stored thing as a document. What a tenant has one of is stored under a name that no document has. */
-export function asDocument(
-  kind: FileKind,
-  stored: object,
-  all: readonly object[] = [],
-): Readonly<Record<string, unknown>> {
+export function asDocument(kind: FileKind, stored: object, all: readonly object[] = []): Readonly<Record<string, unknown>> {
   const { id, write } = describedBy(kind);
   const document = write(stored as never, all as never[]);
   return id === undefined ? { ...document, id: undefined } : { ...document };
@@ -101,10 +95,7 @@ function isWithin(path: string, outer: string): boolean {
 }
 
 /** A refusal of the administrative interface as faults of the file that was refused. */
-export function faultsOf(
-  { file }: Pick<Document, 'file'>,
-  { details, message }: Failure,
-): readonly FolderFault[] {
+export function folderFaultsOf({ file }: Pick<Document, 'file'>, { details, message }: Failure): readonly FolderFault[] {
   const errors = details.errors ?? [{ path: '', message }];
   return errors.map((error) => ({ file, ...error }));
 }

@@ -12,10 +12,7 @@ type Wanted = {
   readonly clientIds: readonly string[];
 };
 
-/**
- * Works on a copy of the tenants: what the rules say of the documents is found out without a trace, neither in the store
- * nor at a KMS.
- */
+/** Works on a copy of the tenants: what the rules say of the documents is found out without a trace, neither in the store nor at a KMS. */
 export async function inDryRun<T>(
   ports: AdministrationPorts & { readonly dryRuns: DryRuns },
   { tenants, clientIds }: Wanted,

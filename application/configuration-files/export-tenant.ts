@@ -1,9 +1,5 @@
 import { pathOf, STAGES, shortName } from '../../domain/configuration-files/folder.ts';
-import {
-  escapePlaceholders,
-  placeholderOf,
-  SecretNames,
-} from '../../domain/configuration-files/placeholder.ts';
+import { escapePlaceholders, placeholderOf, SecretNames } from '../../domain/configuration-files/placeholder.ts';
 import { type FileKind, resourceOf } from '../../domain/resources.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { type Json, type JsonObject, mapTexts } from '../../domain/shared/json.ts';
@@ -20,10 +16,7 @@ export type ExportedFile = {
 /** A variable that a file names. */
 export type ExportedSecret = { readonly name: string; readonly path: string; readonly member: string };
 
-export type ExportedTenant = {
-  readonly files: readonly ExportedFile[];
-  readonly secrets: readonly ExportedSecret[];
-};
+export type ExportedTenant = { readonly files: readonly ExportedFile[]; readonly secrets: readonly ExportedSecret[] };
 
 /**
  * A tenant as files that the import takes, without a secret and without what the service adds (keys, times, releases).

@@ -10,16 +10,12 @@ import { type Registrar, RegistrarError } from '../ports/registrar.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import type { Store } from '../ports/store.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
-import {
-  type CheckedCertificate,
-  RegistrationCertificateChecker,
-} from '../registrar/registration-certificate-checker.ts';
+import { type CheckedCertificate, RegistrationCertificateVerifier } from '../registrar/registration-certificate-verifier.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type CertifiedList, ListSigners, type SignedBy } from '../trust-lists/list-signers.ts';
 
-const notAsked = () =>
-  Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
+const notAsked = () => Promise.reject(new RegistrarError('unavailable', 'no registrar is asked during the import'));
 
 /** A start does not depend on others: a login is tried when it is used. */
 export const NOT_ASKED: Registrar = {
@@ -38,16 +34,10 @@ export class OfflineListSigners extends ListSigners {
   protected override async signerOf(tenantId: TenantId, uri: string): Promise<SignedBy> {
     const own = ownTrustListOf(uri, this.ports.settings.publicUrl);
     if (own !== undefined) return own.tenantId === tenantId ? super.signerOf(tenantId, uri) : {};
-    throw new TrustListRefusal(
-      'unavailable',
-      'an import fetches nothing, so give the certificate of its signer',
-    );
+    throw new TrustListRefusal('unavailable', 'an import fetches nothing, so give the certificate of its signer');
   }
 
-  protected override async read(
-    tenantId: TenantId,
-    certified: CertifiedList,
-  ): Promise<TrustList | undefined> {
+  protected override async read(tenantId: TenantId, certified: CertifiedList): Promise<TrustList | undefined> {
     const own = ownTrustListOf(certified.uri, this.ports.settings.publicUrl);
     return own?.tenantId === tenantId ? super.read(tenantId, certified) : undefined;
   }
@@ -61,17 +51,13 @@ type Ports = { readonly store: Store; readonly signatures: Signatures; readonly 
  */
 export class OfflineRegistrationCertificates extends RegistrationCertificates {
   constructor(ports: Ports) {
-    const statusChecker = { check: async () => {} };
-    const registrationCertificateChecker = new RegistrationCertificateChecker({ ...ports, statusChecker });
-    super({ ...ports, registrar: NOT_ASKED, registrationCertificateChecker });
+    const statusVerifier = { verify: async () => {} };
+    const registrationCertificateVerifier = new RegistrationCertificateVerifier({ ...ports, statusVerifier });
+    super({ ...ports, registrar: NOT_ASKED, registrationCertificateVerifier });
   }
 
-  override async check(
-    configured: TenantConfiguration,
-    configuration: PresentationConfigurationBody,
-    now: Date,
-  ): Promise<void> {
-    if (configuration.registrationCert?.jwt !== undefined) await super.check(configured, configuration, now);
+  override async assertUsable(configured: TenantConfiguration, configuration: PresentationConfigurationBody, now: Date): Promise<void> {
+    if (configuration.registrationCert?.jwt !== undefined) await super.assertUsable(configured, configuration, now);
   }
 }
 

@@ -15,9 +15,7 @@ export function isSame(stored: object, wanted: object): boolean {
 }
 
 function plain(document: object): unknown {
-  const members = Object.entries(document).filter(
-    ([name, value]) => value !== null && !OF_THE_STORE.has(name),
-  );
+  const members = Object.entries(document).filter(([name, value]) => value !== null && !OF_THE_STORE.has(name));
   return JSON.parse(JSON.stringify(Object.fromEntries(members)));
 }
 
@@ -26,10 +24,7 @@ function plain(document: object): unknown {
  * that gets anywhere, since things name each other.
  * @returns what was refused to the end.
  */
-export async function settle<T>(
-  all: readonly T[],
-  work: (each: T) => Promise<void>,
-): Promise<ReadonlyMap<T, Failure>> {
+export async function settle<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<ReadonlyMap<T, Failure>> {
   let pending = all;
   for (;;) {
     const refused = new Map<T, Failure>();

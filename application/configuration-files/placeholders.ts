@@ -15,8 +15,7 @@ const CONFIG = { format: 'dc+sd-jwt', display: [{ name: 'Any', locale: 'en' }] }
 /** Documents that mean nothing, of kinds that others name. Without data when the id is none. */
 const ANY: Partial<Readonly<Record<FileKind, (id: string) => { readonly data?: object | undefined }>>> = {
   'presentation-configuration': (id) => PresentationConfigurationBody.safeParse({ id, dcql_query: QUERY }),
-  'credential-configuration': (id) =>
-    CredentialConfigurationBody.safeParse({ id, config: CONFIG, vct: `urn:any:${id}` }),
+  'credential-configuration': (id) => CredentialConfigurationBody.safeParse({ id, config: CONFIG, vct: `urn:any:${id}` }),
 };
 
 /**

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Clock } from '../ports/clock.ts';
+import type { Random } from '../ports/random.ts';
 
 /** Long enough to read what a start prints, and to open it. */
 const VALID_MS = 30 * 60_000;
@@ -14,13 +15,15 @@ export class ConsoleTickets {
   /** Hashes, by which nobody can open anything, and until when they are good. */
   readonly #open = new Map<string, number>();
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #random: Pick<Random, 'token'>;
 
-  constructor(clock: Pick<Clock, 'now'>) {
+  constructor(clock: Pick<Clock, 'now'>, random: Pick<Random, 'token'>) {
     this.#clock = clock;
+    this.#random = random;
   }
 
   issue(): string {
-    const ticket = randomBytes(24).toString('base64url');
+    const ticket = this.#random.token(192);
     const [oldest] = this.#open.keys();
     if (this.#open.size >= MOST && oldest !== undefined) this.#open.delete(oldest);
     this.#open.set(hashOf(ticket), this.#clock.now().getTime() + VALID_MS);

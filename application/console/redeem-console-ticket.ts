@@ -17,10 +17,7 @@ export class RedeemConsoleTicket extends needs({
   async execute(ticket: string): Promise<{ token: string; expiresInSeconds: number }> {
     const { tickets, accessTokens, settings, log } = this.ports;
     if (accessTokens.issuedElsewhere !== undefined || !tickets.redeem(ticket)) {
-      throw new Failure(
-        'unauthenticated',
-        'this link was used, or is too old: log in with a client, or restart the service for another',
-      );
+      throw new Failure('unauthenticated', 'this link was used, or is too old: log in with a client, or restart the service for another');
     }
     log.note({ clientId: settings.rootClient.clientId });
     return accessTokens.issue(rootAccess(settings));

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { EventLog, LogBatch, LoggedEvent, LogPlace } from '../ports/event-log.ts';
 import type { EventPublisher, SessionNotice } from '../ports/event-publisher.ts';
 import type { Log } from '../ports/log.ts';
+import type { Random } from '../ports/random.ts';
 
 /** Events that are under way to the broker. */
 const BATCH = 500;
@@ -10,11 +10,7 @@ const LEASE_SECONDS = 5;
 /** So often an event is refused, at growing intervals, before it is given up for those who refuse it. */
 const MAX_REFUSALS = 5;
 
-type Ports = {
-  readonly eventLog: EventLog;
-  readonly publisher: EventPublisher;
-  readonly log: Log;
-};
+type Ports = { readonly eventLog: EventLog; readonly publisher: EventPublisher; readonly log: Log; readonly random: Pick<Random, 'token'> };
 
 /** `elsewhere`: another process hands on, or nothing can be; `refused`: to be tried again later. */
 export type Relayed = 'elsewhere' | 'refused' | 'all' | 'more';
@@ -25,13 +21,14 @@ export type Relayed = 'elsewhere' | 'refused' | 'all' | 'more';
  */
 export class RelayEvents {
   readonly #ports: Ports;
-  readonly #holder = randomUUID();
+  readonly #holder: string;
   #isHolder = false;
   #refusals = 0;
   #isUnsure = false;
 
   constructor(ports: Ports) {
     this.#ports = ports;
+    this.#holder = ports.random.token();
   }
 
   /** What is logged from now on is handed on, as soon as there is a broker. */
@@ -71,8 +68,7 @@ export class RelayEvents {
 
   /** The look did not succeed. */
   failed(error: unknown): void {
-    if (!this.#isUnsure)
-      this.#ports.log.warn('events could not be handed on; they are sent again', reasonOf(error));
+    if (!this.#isUnsure) this.#ports.log.warn('events could not be handed on; they are sent again', reasonOf(error));
     this.#isUnsure = true;
   }
 
@@ -85,9 +81,7 @@ export class RelayEvents {
   async #refused(batch: LogBatch, refused: SessionNotice | undefined): Promise<Relayed> {
     const { eventLog, log } = this.#ports;
     const { after, events } = batch;
-    const at = events.findIndex(
-      ({ sessionId, version }) => sessionId === refused?.sessionId && version === refused.version,
-    );
+    const at = events.findIndex(({ sessionId, version }) => sessionId === refused?.sessionId && version === refused.version);
     const about = { tenantId: refused?.tenantId, sessionId: refused?.sessionId, version: refused?.version };
     if (++this.#refusals >= MAX_REFUSALS) {
       // All that follows was sent as well, and by now as often.
@@ -106,9 +100,7 @@ export class RelayEvents {
     const { eventLog, log } = this.#ports;
     const count = await eventLog.renumber(BATCH);
     if (count === 0) {
-      log.warn(
-        'the database counts from lower numbers than before, as after a restore: events that were handed on may come again',
-      );
+      log.warn('the database counts from lower numbers than before, as after a restore: events that were handed on may come again');
     }
     return 'more';
   }

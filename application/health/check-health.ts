@@ -5,12 +5,7 @@ import type { Draining } from './draining.ts';
 
 const TIMEOUT_MS = 2_000;
 
-type Ports = {
-  readonly probes: readonly Probe[];
-  readonly draining: Draining;
-  readonly log: Log;
-  readonly metrics?: Metrics | undefined;
-};
+type Ports = { readonly probes: readonly Probe[]; readonly draining: Draining; readonly log: Log; readonly metrics?: Metrics | undefined };
 
 export type Health = {
   /** Everything is up that all requests need. */
@@ -56,12 +51,9 @@ export class CheckHealth {
     const { probes: all } = this.#ports;
     const probes = await Promise.all(all.map((probe) => this.#latest(probe)));
     for (const { name, up } of probes) this.#ports.metrics?.health(name, up);
-    const areUp = (partial: boolean) =>
-      probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
+    const areUp = (partial: boolean) => probes.every(({ up }, index) => up || (all[index]?.isPartial === true) !== partial);
     const found = { healthy: areUp(false), degraded: !areUp(true), probes };
-    return this.#ports.draining.isUnderWay
-      ? { ...found, healthy: false, probes: [...probes, LEAVING] }
-      : found;
+    return this.#ports.draining.isUnderWay ? { ...found, healthy: false, probes: [...probes, LEAVING] } : found;
   }
 
   async #latest(probe: Probe): Promise<Outcome> {
@@ -73,8 +65,7 @@ export class CheckHealth {
     this.#asked.set(probe, run);
     const outcome = await this.#check(probe);
     // An answer that was under way at a change is of before it.
-    if (this.#asked.get(probe) === run)
-      this.#remembered.set(probe, { outcome, until: performance.now() + restMs });
+    if (this.#asked.get(probe) === run) this.#remembered.set(probe, { outcome, until: performance.now() + restMs });
     return outcome;
   }
 

@@ -4,7 +4,7 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import type { SessionId } from '../../domain/shared/ids.ts';
 import type { IssuedBatch, StatusChange } from '../../domain/status-lists/status-list.ts';
 import type { StatusAllocator } from '../status-lists/status-allocator.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 const REVOKED = 1;
 

@@ -8,19 +8,15 @@ import type { SessionId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
-import {
-  endOfStatuses,
-  type FollowingBatch,
-  type WalletStatus,
-} from '../../domain/status-lists/wallet-status.ts';
+import { endOfStatuses, type FollowingBatch, type WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { type AllocatedEntries, StatusAllocator } from '../status-lists/status-allocator.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { SubjectFingerprints } from '../status-lists/subject-fingerprints.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { denied } from './collect-claims.ts';
 import { CredentialFactory } from './credential-factory.ts';
-import { SubjectFingerprints } from './subject-fingerprints.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
 export type MadeBatch = {
@@ -70,27 +66,22 @@ export class BatchMaker extends needs({
     const now = clock.now();
     const lifeTime = lifeTimeWithin(now, configuration.lifeTime, endOfStatuses(statuses));
     const count = Math.max(1, holderKeys.length);
-    const entries = configuration.statusManagement
-      ? await this.#entries(configured, configuration, count)
-      : undefined;
+    const entries = configuration.statusManagement ? await this.#entries(configured, configuration, count) : undefined;
     try {
       const instances = Array.from({ length: count }, (_, i) => {
         const idx = entries?.indices[i];
         const status = entries === undefined || idx === undefined ? undefined : { idx, uri: entries.uri };
         return defined({ holderKey: holderKeys[i], status });
       });
-      const credentials = await credentialFactory.make(
-        configured,
-        configuration,
-        claims,
-        instances,
-        lifeTime,
-      );
+      const credentials = await credentialFactory.make(configured, configuration, claims, instances, lifeTime);
       const batch = this.recordOf(session.id, configuration.id, count, entries);
       const endsAt = latestEnd(now, configuration, lifeTime);
       const fingerprint = await subjectFingerprints.ofIssued(configured, configuration, claims);
       return {
-        ...{ credentials, batch, entries, ...walletFollower.following(batch, endsAt, statuses) },
+        credentials,
+        batch,
+        entries,
+        ...walletFollower.following(batch, endsAt, statuses),
         ...(fingerprint !== undefined && { identifies: { fingerprint, batch, endsAt, ...authorization } }),
       };
     } catch (error) {
@@ -103,11 +94,7 @@ export class BatchMaker extends needs({
    * Entries of one list whose places tell nobody that they belong together (ARF 3.0 ISSU_35). Where chance made it otherwise,
    * others are taken, and those go to somebody else.
    */
-  async #entries(
-    configured: TenantConfiguration,
-    configuration: CredentialConfiguration,
-    count: number,
-  ): Promise<AllocatedEntries> {
+  async #entries(configured: TenantConfiguration, configuration: CredentialConfiguration, count: number): Promise<AllocatedEntries> {
     const { statusAllocator } = this.ports;
     const telling: AllocatedEntries[] = [];
     try {
@@ -123,21 +110,13 @@ export class BatchMaker extends needs({
     }
   }
 
-  /**
-   * For a batch that was refused for sure: its status entries are free for others. Its credentials must not leave the
-   * process.
-   */
+  /** For a batch that was refused for sure: its status entries are free for others. Its credentials must not leave the process. */
   discard(configured: TenantConfiguration, { entries }: Pick<MadeBatch, 'entries'>): void {
     if (entries !== undefined) this.ports.statusAllocator.giveBack(configured.tenantId, entries);
   }
 
   /** What goes on record of credentials that were handed out, also of those that a backend made itself. */
-  recordOf(
-    sessionId: SessionId,
-    credentialConfigurationId: string,
-    count: number,
-    entries?: AllocatedEntries,
-  ): IssuedBatch {
+  recordOf(sessionId: SessionId, credentialConfigurationId: string, count: number, entries?: AllocatedEntries): IssuedBatch {
     const { clock, random } = this.ports;
     return {
       id: random.token(),
@@ -152,11 +131,7 @@ export class BatchMaker extends needs({
 }
 
 /** When the last credential of a batch ends, at the latest; null where they have no end. */
-function latestEnd(
-  now: Date,
-  { config }: CredentialConfiguration,
-  lifeTime: number | null | undefined,
-): Date | null {
+function latestEnd(now: Date, { config }: CredentialConfiguration, lifeTime: number | null | undefined): Date | null {
   const seconds = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
   return seconds === undefined ? null : new Date(now.getTime() + seconds * 1000);
 }

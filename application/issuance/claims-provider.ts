@@ -16,9 +16,9 @@ import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { beginCall, intend, withDelivery } from '../webhooks/deliveries.ts';
-import { assertIssuable, claimsFaults, claimsSource, denied, ownSource } from './collect-claims.ts';
+import { assertIssuable, claimsSource, denied, findClaimProblems, ownSource } from './collect-claims.ts';
 
 /** Claims to issue, or how long the wallet shall wait before it asks again. */
 export type Provided = { readonly claims: JsonObject } | { readonly intervalSeconds: number };
@@ -34,16 +34,12 @@ export class ClaimsProvider extends needs({
   log: Log,
 }) {
   /** Claims that need no backend and may be issued; undefined otherwise, and then `provide` finds out what is wrong. */
-  async atHand(
-    configured: TenantConfiguration,
-    session: Session,
-    configuration: CredentialConfiguration,
-  ): Promise<JsonObject | undefined> {
+  async atHand(configured: TenantConfiguration, session: Session, configuration: CredentialConfiguration): Promise<JsonObject | undefined> {
     const source = sourceOf(session, configuration);
     if (source === undefined) return undefined;
     if (source.type !== 'inline') return undefined;
     const { claims } = source;
-    const faults = await claimsFaults(this.ports, { configured, configuration, claims });
+    const faults = await findClaimProblems(this.ports, { configured, configuration, claims });
     return faults.length === 0 ? claims : undefined;
   }
 
@@ -56,9 +52,7 @@ export class ClaimsProvider extends needs({
   ): Promise<Provided> {
     const source = sourceOf(session, configuration);
     if (source === undefined) throw denied('the session holds no offer any more');
-    if (source.type === 'webhook') {
-      return this.#fromWebhook(configured, session, configuration, source.webhook, token);
-    }
+    if (source.type === 'webhook') return this.#fromWebhook(configured, session, configuration, source.webhook, token);
     const { claims } = source;
     try {
       await assertIssuable(this.ports, { configured, configuration, claims });
@@ -91,13 +85,9 @@ export class ClaimsProvider extends needs({
     const ended = beginCall();
     let made: ReturnType<typeof ended> | undefined;
     try {
-      const answer = await webhooks.post(webhook, body, {
-        deliveryId: delivery.id,
-        tenantId: configured.tenantId,
-        secret,
-      });
+      const answer = await webhooks.post(webhook, body, { deliveryId: delivery.id, tenantId: configured.tenantId, secret });
       made = ended(answer.status);
-      const provided = readAnswer(answer.body, configuration.id);
+      const provided = parseAnswer(answer.body, configuration.id);
       if ('claims' in provided) await assertIssuable(this.ports, { configured, configuration, ...provided });
       await this.#record(pending, undefined, { ...delivery, result: 'delivered', ...made });
       return provided;
@@ -116,17 +106,8 @@ export class ClaimsProvider extends needs({
   }
 
   /** @throws Failure `credential_request_denied` when the session ended meanwhile. */
-  async #record(
-    session: Session,
-    event: 'fail' | undefined,
-    delivery?: Delivery,
-    failure?: string,
-  ): Promise<Session> {
-    const noted = await this.ports.sessionNotes.note(
-      session,
-      (outcome) => withDelivery(outcome, delivery, failure),
-      event,
-    );
+  async #record(session: Session, event: 'fail' | undefined, delivery?: Delivery, failure?: string): Promise<Session> {
+    const noted = await this.ports.sessionNotes.note(session, (outcome) => withDelivery(outcome, delivery, failure), event);
     if (noted === undefined) throw denied('the session ended while its claims were fetched');
     return noted;
   }
@@ -141,16 +122,16 @@ function sourceOf({ request }: Session, configuration: CredentialConfiguration):
 const MAX_INTERVAL_SECONDS = 86_400;
 
 /** The backend answers with an object keyed by configuration id, or that it cannot say yet. */
-function readAnswer(answer: Json | undefined, configurationId: string): Provided {
+function parseAnswer(answer: Json | undefined, configurationId: string): Provided {
   if (!isJsonObject(answer)) throw denied('the claims webhook did not answer with an object');
-  if (answer['deferred'] === true) return { intervalSeconds: readInterval(answer['interval']) };
+  if (answer['deferred'] === true) return { intervalSeconds: parseInterval(answer['interval']) };
   const claims = Object.hasOwn(answer, configurationId) ? answer[configurationId] : undefined;
   if (!isJsonObject(claims)) throw denied(`the claims webhook has no object for ${configurationId}`);
   return { claims };
 }
 
 /** OpenID4VCI 1.0 section 8.3: a positive number of seconds. */
-function readInterval(interval: Json | undefined): number {
+function parseInterval(interval: Json | undefined): number {
   if (interval === undefined || interval === null) return DEFAULT_INTERVAL_SECONDS;
   const isUsable = typeof interval === 'number' && interval >= 1 && interval <= MAX_INTERVAL_SECONDS;
   if (!isUsable) throw denied(`the interval of a deferral is a number from 1 to ${MAX_INTERVAL_SECONDS}`);

@@ -1,10 +1,10 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { freshChallenge } from '../oauth/challenges.ts';
 import { DpopProofs } from '../oauth/dpop-proofs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import { WORLD } from '../transactions/known.ts';
 import { C_NONCE } from './holder-keys.ts';
 
 export type Nonces = {
@@ -14,12 +14,7 @@ export type Nonces = {
 };
 
 /** The nonce endpoint (OpenID4VCI 1.0 section 7). Writes nothing. */
-export class CreateNonce extends needs({
-  ...WORLD,
-  random: Random,
-  settings: ServiceSettings,
-  dpopProofs: DpopProofs,
-}) {
+export class CreateNonce extends needs({ ...WORLD, random: Random, settings: ServiceSettings, dpopProofs: DpopProofs }) {
   /** @throws Failure `not_found` for an unknown or suspended tenant. */
   async execute(tenantId: TenantId): Promise<Nonces> {
     const { tenantConfigurations, clock, dpopProofs } = this.ports;

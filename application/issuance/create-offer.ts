@@ -1,13 +1,7 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { authorizationServers, serverOfOffers } from '../../domain/issuance/issuance-configuration.ts';
-import {
-  checkOfferRequest,
-  composeOffer,
-  type OfferContext,
-  type OfferRequest,
-  offerLink,
-} from '../../domain/issuance/offer.ts';
+import { assertOfferRequest, composeOffer, type OfferContext, type OfferRequest, offerLink } from '../../domain/issuance/offer.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import type { AnswerName } from '../../domain/sessions/kept-answer.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
@@ -15,13 +9,11 @@ import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import { type Finding, type Warning, warningsOf } from '../../domain/shared/finding.ts';
 import type { PublicId, SessionId } from '../../domain/shared/ids.ts';
-import { invocationFindings, MAX_QR_LENGTH } from '../../domain/shared/invocation-uri.ts';
+import { findInvocationProblems, MAX_QR_LENGTH } from '../../domain/shared/invocation-uri.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
-import { hashCode, hashTxCode } from '../oauth/redeem-grant.ts';
+import { hashCode, hashTxCode } from '../oauth/pre-authorized-code-grant.ts';
 import { Random } from '../ports/random.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { ServiceSettings } from '../ports/settings.ts';
@@ -29,9 +21,11 @@ import { Webhooks } from '../ports/webhooks.ts';
 import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo, sessionSeconds } from '../sessions/new-session.ts';
 import { offerPageUrl } from '../sessions/offer-pages.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { attemptFor } from '../transactions/attempt.ts';
+import { type Known, WORLD } from '../transactions/known.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
-import { claimsFaults, ownSource } from './collect-claims.ts';
+import { findClaimProblems, ownSource } from './collect-claims.ts';
 import { assertMayHear } from './credential-rights.ts';
 
 export type CreatedOffer = {
@@ -65,23 +59,16 @@ export class CreateOffer extends needs({
   execute(caller: RememberedCaller, request: OfferRequest, name?: AnswerName): Promise<CreatedOffer> {
     return attemptFor(this.ports, caller, async (known, present) => {
       assertMayUse(present.allowedIssuanceConfigs, request.credentialConfigurationIds);
-      return answerOnce<CreatedOffer>(known, name, (keeping) =>
-        this.#offer(known, present, request, keeping),
-      );
+      return answerOnce<CreatedOffer>(known, name, (keeping) => this.#offer(known, present, request, keeping));
     });
   }
 
-  async #offer(
-    known: Known,
-    caller: TenantCaller,
-    asked: OfferRequest,
-    keeping: Keeping<CreatedOffer>,
-  ): Promise<CreatedOffer> {
+  async #offer(known: Known, caller: TenantCaller, asked: OfferRequest, keeping: Keeping<CreatedOffer>): Promise<CreatedOffer> {
     const { random, settings } = this.ports;
     const { configured, tenantId, now } = known;
     const { issuer } = configured;
     const context = await this.#context(configured);
-    checkOfferRequest(asked, context);
+    assertOfferRequest(asked, context);
     const request = await withServer(configured, context, asked);
     assertCallable(this.ports.webhooks, tenantId, addressesOf(request));
     for (const [id, { type }] of Object.entries(request.credentialClaims ?? {})) {
@@ -109,7 +96,7 @@ export class CreateOffer extends needs({
       request: issuanceRequest(request, offer, uri),
     });
     const grant = code === undefined ? undefined : this.#grant(request, session, code);
-    const findings = [...invocationFindings('invocationUri', request.invocationUri), ...lengthFindings(uri)];
+    const findings = [...findInvocationProblems('invocationUri', request.invocationUri), ...findLengthProblems(uri)];
     const warnings = warningsOf(findings, configured.profile);
     const created = {
       uri,
@@ -146,9 +133,7 @@ export class CreateOffer extends needs({
     return configured.derive('offers/context', async () => {
       const { issuer } = configured;
       const configurations = await configured.credentialConfigurations();
-      const known = new Map(
-        configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]),
-      );
+      const known = new Map(configurations.map(({ id, iaeActions }) => [id, { interactive: (iaeActions?.length ?? 0) > 0 }]));
       return { known, servers: authorizationServers(issuer, await configured.issuance()), issuer };
     });
   }
@@ -160,9 +145,8 @@ export class CreateOffer extends needs({
       const { claims } = source;
       const configuration = await configured.credentialConfiguration(id);
       if (configuration === undefined) continue;
-      const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
-      if (fault !== undefined)
-        throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
+      const [fault] = await findClaimProblems(this.ports, { configured, configuration, claims });
+      if (fault !== undefined) throw invalidInput(`credentialClaims.${id}.claims${fault.path}`, fault.message);
     }
   }
 
@@ -184,7 +168,7 @@ export class CreateOffer extends needs({
     const source = ownSource(configuration);
     if (source.type !== 'inline') return undefined;
     const { claims } = source;
-    const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
+    const [fault] = await findClaimProblems(this.ports, { configured, configuration, claims });
     if (fault === undefined) return undefined;
     const what = fault.path === '' ? fault.message : `claims${fault.path} ${fault.message}`;
     return `${id} cannot be issued: ${what}; claims come from ${sourcesOf(configuration)}`;
@@ -233,7 +217,7 @@ function issuanceRequest(request: OfferRequest, offer: JsonObject, offerUrl: str
 }
 
 /** An offer is fetched by reference, so only the address of a wallet makes its link long. */
-function lengthFindings(link: string): Finding[] {
+function findLengthProblems(link: string): Finding[] {
   if (link.length <= MAX_QR_LENGTH) return [];
   return [
     {

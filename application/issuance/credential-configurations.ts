@@ -5,28 +5,28 @@ import {
   type CredentialConfigurationBody,
 } from '../../domain/issuance/configuration.ts';
 import { credentialConfigurationResource } from '../../domain/issuance/credential-configuration.resource.ts';
-import { lifetimeFindings } from '../../domain/issuance/lifetime-findings.ts';
+import { findLifetimeProblems } from '../../domain/issuance/lifetime-findings.ts';
 import { scopeOf, typeOf } from '../../domain/issuance/metadata.ts';
-import { otherAlgorithmFaults } from '../../domain/issuance/stated-abilities.ts';
+import { findOtherAlgorithmProblems } from '../../domain/issuance/stated-abilities.ts';
 import { keepTypeIntegrity } from '../../domain/issuance/type-metadata.ts';
-import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { findKeyChain, type KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { Finding } from '../../domain/shared/finding.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import { type Merged, mergeChange } from '../../domain/shared/merge-change.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import type { TenantCaller } from '../caller.ts';
-import { requireKeyChain } from '../keys/key-references.ts';
+import { assertKeyChainUsable } from '../keys/key-references.ts';
 import { needs, type PortsOf } from '../needs.ts';
-import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
+import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
+import { assertNotFrozen, withFrozenType } from '../type-metadata/hosted-type.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { assertMayAskFor, assertMayHear, assertOwnCredential } from './credential-rights.ts';
-import { assertNotFrozen, withFrozenType } from './hosted-type.ts';
 
 const PORTS = {
   store: Store,
@@ -38,9 +38,7 @@ const PORTS = {
 type Ports = PortsOf<typeof PORTS>;
 
 /** A configuration that was written, with what follows from the key chains of the tenant. */
-export type WrittenCredentialConfiguration = CredentialConfiguration & {
-  readonly findings?: readonly Finding[];
-};
+export type WrittenCredentialConfiguration = CredentialConfiguration & { readonly findings?: readonly Finding[] };
 
 /** The credential configurations that a caller may see; a restricted client sees its own only. */
 export class ListCredentialConfigurations extends needs({}) {
@@ -60,10 +58,7 @@ export class GetCredentialConfiguration extends needs({}) {
 /** Creates a credential configuration, or replaces the one of the same id. */
 export class ReplaceCredentialConfiguration extends needs(PORTS) {
   /** @throws Failure `invalid_input` with the path of the fault; nothing is stored then. */
-  async execute(
-    caller: TenantCaller,
-    body: CredentialConfigurationBody,
-  ): Promise<WrittenCredentialConfiguration> {
+  async execute(caller: TenantCaller, body: CredentialConfigurationBody): Promise<WrittenCredentialConfiguration> {
     assertMayUse(caller.allowedIssuanceConfigs, [body.id]);
     return put(this.ports, caller, body.id, () => ({ body }));
   }
@@ -72,13 +67,8 @@ export class ReplaceCredentialConfiguration extends needs(PORTS) {
 /** Changes single members; null resets an optional one. */
 export class UpdateCredentialConfiguration extends needs(PORTS) {
   /** @throws Failure `not_found`, `invalid_input`. */
-  async execute(
-    caller: TenantCaller,
-    id: string,
-    change: Readonly<Record<string, unknown>>,
-  ): Promise<WrittenCredentialConfiguration> {
-    if (change['id'] !== undefined && change['id'] !== id)
-      throw invalidInput('id', 'the id cannot be changed');
+  async execute(caller: TenantCaller, id: string, change: Readonly<Record<string, unknown>>): Promise<WrittenCredentialConfiguration> {
+    if (change['id'] !== undefined && change['id'] !== id) throw invalidInput('id', 'the id cannot be changed');
     await visible(caller, id);
     return put(this.ports, caller, id, (before) => {
       if (before === undefined) throw unknown();
@@ -100,10 +90,7 @@ export class DeleteCredentialConfiguration extends needs({ store: Store }) {
 
 const unknown = () => new Failure('not_found', 'there is no such credential configuration');
 
-async function visible(
-  { configured, allowedIssuanceConfigs }: TenantCaller,
-  id: string,
-): Promise<CredentialConfiguration> {
+async function visible({ configured, allowedIssuanceConfigs }: TenantCaller, id: string): Promise<CredentialConfiguration> {
   const all = await configured.writtenCredentialConfigurations();
   const configuration = all.find((one) => one.id === id);
   if (configuration === undefined || !mayUse(allowedIssuanceConfigs, id)) throw unknown();
@@ -111,8 +98,7 @@ async function visible(
 }
 
 /** A whole document, or a stored one with the properties of a change. */
-type Written = Pick<Merged<CredentialConfigurationBody>, 'body'> &
-  Partial<Merged<CredentialConfigurationBody>>;
+type Written = Pick<Merged<CredentialConfigurationBody>, 'body'> & Partial<Merged<CredentialConfigurationBody>>;
 
 async function put(
   { store, clock, schemaValidator, webhooks, issuerRegistration }: Ports,
@@ -124,7 +110,7 @@ async function put(
   const listing = await caller.configured.credentialListing();
   const known = listing.documents.find((one) => one.id === id);
   // A registrar may be asked, so before the transaction.
-  await issuerRegistration.checkType(caller, next(known).body, now);
+  await issuerRegistration.assertTypeRegistered(caller, next(known).body, now);
   return changeOwnAlone(store, caller, async (repositories) => {
     const { credentialConfigurations, keyChains } = repositories;
     const before = await credentialConfigurations.find(id);
@@ -134,15 +120,14 @@ async function put(
     const isWritten = (...properties: (keyof CredentialConfigurationBody)[]) =>
       written.changed === undefined || properties.some((property) => written.changed?.has(property));
     const chains = await keyChains.list();
-    if (isWritten('keyChainId')) requireKeyChain(chains, 'signing', body.keyChainId, 'keyChainId', now);
+    if (isWritten('keyChainId')) assertKeyChainUsable(chains, 'signing', body.keyChainId, 'keyChainId', now);
     if (isWritten('keyChainId', 'config')) assertAlgorithms(body, chains, now);
-    if (isWritten('schema')) checkSchema(schemaValidator, body.schema, before?.schema);
+    if (isWritten('schema')) assertSchemaSize(schemaValidator, body.schema, before?.schema);
     const addresses = addressesOf(body).filter(({ property }) => isWritten(property));
     assertCallable(webhooks, caller.tenantId, addresses);
     await assertMayAskFor(repositories, caller, body.iaeActions, before);
     const { claimsWebhook } = body;
-    if (claimsWebhook && claimsWebhook.url !== before?.claimsWebhook?.url)
-      assertMayHear(caller, body.iaeActions, 'claimsWebhook');
+    if (claimsWebhook && claimsWebhook.url !== before?.claimsWebhook?.url) assertMayHear(caller, body.iaeActions, 'claimsWebhook');
     const kept = keepSecrets(credentialConfigurationResource, body, before);
     const stored = { ...kept, createdAt: before?.createdAt ?? now, updatedAt: now };
     const configuration = withFrozenType(stored, before, caller.configured.issuer);
@@ -151,37 +136,21 @@ async function put(
     assertOwnCredential(caller, { after: configuration, before, all, chains, now });
     await credentialConfigurations.put(configuration);
     await issuerRegistration.assertDemanded(caller, configuration);
-    const findings = lifetimeFindings(configuration, chains, now);
+    const findings = findLifetimeProblems(configuration, chains, now);
     return findings.length === 0 ? configuration : { ...configuration, findings };
   });
 }
 
 /** What a configuration says of its signatures is what its key makes. */
-function assertAlgorithms(
-  { config, keyChainId }: CredentialConfigurationBody,
-  chains: readonly KeyChain[],
-  now: Date,
-): void {
+function assertAlgorithms({ config, keyChainId }: CredentialConfigurationBody, chains: readonly KeyChain[], now: Date): void {
   if ((config.credential_signing_alg_values_supported ?? []).length === 0) return;
-  const [fault] = otherAlgorithmFaults(config, algorithmThatSigns(chains, keyChainId, now));
+  const signer = findKeyChain(chains, 'signing', now, keyChainId ?? undefined);
+  const [fault] = findOtherAlgorithmProblems(config, signer?.active.key.handle.algorithm);
   if (fault !== undefined) throw invalidInput(fault.path, fault.message);
 }
 
-function algorithmThatSigns(chains: readonly KeyChain[], keyChainId: string | null | undefined, now: Date) {
-  try {
-    return pickKeyChain(chains, 'signing', now, keyChainId ?? undefined).active.key.handle.algorithm;
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
-}
-
 /** One that is stored already stays usable, whatever its size. */
-function checkSchema(
-  validator: SchemaValidator,
-  schema: JsonObject | null | undefined,
-  before: JsonObject | null | undefined,
-): void {
+function assertSchemaSize(validator: SchemaValidator, schema: JsonObject | null | undefined, before: JsonObject | null | undefined): void {
   if (schema === null || schema === undefined) return;
   if (!before || canonicalJson(schema) !== canonicalJson(before)) validator.assertSize(schema);
   validator.compile(schema);
@@ -195,11 +164,7 @@ function addressesOf({ claimsWebhook, notificationWebhook, iaeActions }: Credent
   }));
   return [
     { property: 'claimsWebhook' as const, path: 'claimsWebhook.url', url: claimsWebhook?.url },
-    {
-      property: 'notificationWebhook' as const,
-      path: 'notificationWebhook.url',
-      url: notificationWebhook?.url,
-    },
+    { property: 'notificationWebhook' as const, path: 'notificationWebhook.url', url: notificationWebhook?.url },
     ...callbacks,
   ];
 }
@@ -213,10 +178,7 @@ function assertScopeOfOneType(
   // The addresses of hosted types differ by what follows the issuer, so it need not be known here.
   const type = typeOf(configuration, '');
   const clash = others.find(
-    (other) =>
-      other.id !== configuration.id &&
-      scopeOf(other) === scopeOf(configuration) &&
-      typeOf(other, '') !== type,
+    (other) => other.id !== configuration.id && scopeOf(other) === scopeOf(configuration) && typeOf(other, '') !== type,
   );
   if (clash === undefined) return;
   const named = mayUse(allowedIssuanceConfigs, clash.id) ? clash.id : 'another configuration';

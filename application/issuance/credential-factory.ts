@@ -1,42 +1,30 @@
 import { subjectPlace } from '../../domain/formats/der/place.ts';
 import { encodeHeader } from '../../domain/formats/jose/compact.ts';
-import { readDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
-import { DRIVING_LICENCE, issuingPlaceFault } from '../../domain/formats/mdoc/driving-licence.ts';
+import { parseDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
+import { DRIVING_LICENCE, findIssuingPlaceProblem } from '../../domain/formats/mdoc/driving-licence.ts';
 import { prepareMdoc, sealMdoc } from '../../domain/formats/mdoc/issue.ts';
 import { prepareSdJwt, sealSdJwt } from '../../domain/formats/sd-jwt/issue.ts';
 import { withDataUris } from '../../domain/issuance/binary-claims.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import {
-  drawnWithin,
-  type ExpiryRange,
-  expiryRanges,
-  mdocValidity,
-  protocolClaims,
-  sdJwtTimes,
-} from '../../domain/issuance/credential.ts';
+import { drawnWithin, type ExpiryRange, expiryRanges, mdocValidity, protocolClaims, sdJwtTimes } from '../../domain/issuance/credential.ts';
 import { type CopyTraits, repeatsSalt, sharingTimes } from '../../domain/issuance/linkable-copies.ts';
 import { mdocElements } from '../../domain/issuance/mdoc-claims.ts';
 import { vctOf } from '../../domain/issuance/metadata.ts';
 import { MIN_BATCH_LIFETIME_SECONDS } from '../../domain/issuance/reuse-policy.ts';
-import {
-  documentSignerChain,
-  type KeyChain,
-  pickKeyChain,
-  signingChain,
-} from '../../domain/keys/key-chain.ts';
+import { documentSignerChain, type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
-import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms, type ToSign } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { hostedType } from '../type-metadata/hosted-type.ts';
 import { binarySchemaOf, denied, frameOf } from './collect-claims.ts';
-import { hostedType } from './hosted-type.ts';
 
 /** What makes one copy of a credential differ from the others. */
 export type CredentialInstance = {
@@ -55,11 +43,7 @@ type Making = {
 };
 
 /** A credential up to its signature. */
-type Prepared = {
-  readonly toSign: ToSign;
-  readonly traits: CopyTraits;
-  readonly seal: (signature: Uint8Array) => string;
-};
+type Prepared = { readonly toSign: ToSign; readonly traits: CopyTraits; readonly seal: (signature: Uint8Array) => string };
 
 type Prepare = (instance: CredentialInstance, range: ExpiryRange) => Prepared;
 
@@ -134,7 +118,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         }),
         claims: shown,
         ...defined({ frame }),
-        randomBytes: (length) => random.bytes(length),
+        random: (length) => random.bytes(length),
       });
       const { signingInput: toSign, salts } = prepared;
       const traits = { times: Object.values(times), salts };
@@ -148,8 +132,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
     const { signer, place, validity } = madeOnce(documentSigners, chain, () => documentSignerOf(chain));
     const claimsByNamespace = mdocElements(config, claims);
     // ISO/IEC 18013-5 section 9.3.1: readers of driving licences would refuse it.
-    const fault =
-      config.docType === DRIVING_LICENCE ? issuingPlaceFault(place, claimsByNamespace) : undefined;
+    const fault = config.docType === DRIVING_LICENCE ? findIssuingPlaceProblem(place, claimsByNamespace) : undefined;
     if (fault !== undefined) throw denied(`the key chain "${chain.id}" cannot sign this licence: ${fault}`);
     return ({ holderKey, status }, range) => {
       // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
@@ -162,7 +145,7 @@ export class CredentialFactory extends needs({ kms: Kms, random: Random, clock: 
         signer,
         validity: times,
         ...defined({ status }),
-        randomBytes: (length) => random.bytes(length),
+        random: (length) => random.bytes(length),
       });
       const { toSign, salts } = prepared;
       const traits = { times: Object.values(times).map(secondsOf), salts };
@@ -182,8 +165,7 @@ function unlinkable(
   ranges: readonly ExpiryRange[],
   prepare: Prepare,
 ): readonly Prepared[] {
-  const prepareAt = (instance: CredentialInstance, position: number) =>
-    prepare(instance, ranges[position] ?? 'whole');
+  const prepareAt = (instance: CredentialInstance, position: number) => prepare(instance, ranges[position] ?? 'whole');
   const prepared = instances.map(prepareAt);
   if (prepared.length < 2) return prepared;
   const common = madeOnce(signerBounds, chain, () => boundsOf(chain));
@@ -197,8 +179,7 @@ function unlinkable(
     sharing = sharingTimes(traits(), common);
   }
   // What lives for minutes has fewer seconds to end at than some batches have copies; it is warned of.
-  const mayShare =
-    !configuration.credentialReusePolicy && (lifeTime ?? Infinity) < MIN_BATCH_LIFETIME_SECONDS;
+  const mayShare = !configuration.credentialReusePolicy && (lifeTime ?? Infinity) < MIN_BATCH_LIFETIME_SECONDS;
   if (sharing.length > 0 && !mayShare) throw denied('copies of a batch would share a time');
   if (repeatsSalt(traits())) throw denied('copies of a batch would share a salt');
   return prepared;
@@ -207,7 +188,7 @@ function unlinkable(
 /** The ends of the certificate, which all credentials of its first and last hour share. */
 function boundsOf(chain: KeyChain): ReadonlySet<number> {
   const [leaf] = documentSignerChain(chain);
-  const begins = leaf === undefined ? [] : [readDocumentSigner(leaf).notBefore];
+  const begins = leaf === undefined ? [] : [parseDocumentSigner(leaf).notBefore];
   return new Set([...begins, chain.active.notAfter].map(secondsOf));
 }
 
@@ -237,7 +218,7 @@ function algorithmIn({ active: { key } }: KeyChain) {
 
 function documentSignerOf(chain: KeyChain) {
   const certificates = documentSignerChain(chain);
-  const { notBefore } = readDocumentSigner(certificates[0] ?? '');
+  const { notBefore } = parseDocumentSigner(certificates[0] ?? '');
   return {
     signer: { algorithm: algorithmIn(chain), chain: certificates },
     place: subjectPlace(certificates[0] ?? ''),

@@ -2,7 +2,7 @@ import { mayUse } from '../../domain/clients/client.ts';
 import { assertOwnNames, type Named } from '../../domain/clients/own-names.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { scopeOf, typeAddress, vctOf } from '../../domain/issuance/metadata.ts';
-import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { findKeyChain, type KeyChain } from '../../domain/keys/key-chain.ts';
 import type { InteractiveAction } from '../../domain/oauth/interactive-action.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -17,30 +17,26 @@ type Written = {
   readonly now: Date;
 };
 
-/**
- * @throws Failure `forbidden` for a restricted client that gives its configuration the type, scope or key of another.
- */
+/** @throws Failure `forbidden` for a restricted client that gives its configuration the type, scope or key of another. */
 export function assertOwnCredential(
   { allowedIssuanceConfigs, configured: { issuer } }: TenantCaller,
   { after, before, all, chains, now }: Written,
 ): void {
-  const defaultKey = keyOf(chains, now, undefined);
+  const defaultKey = findKeyChain(chains, 'signing', now)?.id;
   const named = (configuration: CredentialConfiguration): Named => {
     const { id, config, vct, keyChainId } = configuration;
     const isMdoc = config.format === 'mso_mdoc';
     const parent = typeof vct === 'object' ? vct?.extends : undefined;
     // One type counts in all formats; and what a hosted type is called is kept for it.
     const types = isMdoc ? [config.docType] : [vctOf(configuration, issuer), parent];
-    const key = keyOf(chains, now, keyChainId ?? undefined);
+    const key = keyChainId ?? defaultKey;
     return {
       id,
       names: {
         'the type': defined([...types, ...(configuration === after ? [] : [typeAddress({ id }, issuer)])]),
         'config.scope': [scopeOf(configuration)],
         // A new configuration may sign with what all sign with that name no key.
-        keyChainId: defined([
-          configuration === after && before === undefined && key === defaultKey ? undefined : key,
-        ]),
+        keyChainId: defined([configuration === after && before === undefined && key === defaultKey ? undefined : key]),
       },
     };
   };
@@ -49,16 +45,6 @@ export function assertOwnCredential(
 
 function defined(names: readonly (string | undefined)[]): readonly string[] {
   return names.filter((name) => name !== undefined);
-}
-
-/** @returns the id of the key chain that signs; undefined when there is none. */
-function keyOf(chains: readonly KeyChain[], now: Date, id: string | undefined): string | undefined {
-  try {
-    return pickKeyChain(chains, 'signing', now, id).id;
-  } catch (error) {
-    if (error instanceof Failure) return id;
-    throw error;
-  }
 }
 
 /**

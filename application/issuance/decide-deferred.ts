@@ -1,10 +1,10 @@
-import { z } from 'zod';
+import { object, strictObject, z } from 'zod';
 import { describeDeferred } from '../../domain/audit/describe-change.ts';
 import type { Change } from '../../domain/changes/change.ts';
 import { mayUse } from '../../domain/clients/client.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { assertPending, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import { handedInFindings } from '../../domain/issuance/handed-in.ts';
+import { findBackendCredentialProblems } from '../../domain/issuance/handed-in.ts';
 import { complete, type Room } from '../../domain/issuance/issuing.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput, type OperatorReason } from '../../domain/shared/failure.ts';
@@ -19,10 +19,10 @@ import { SchemaValidator } from '../ports/schema-validator.ts';
 import { Store } from '../ports/store.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { revoking } from './active-set.ts';
 import { BatchMaker, type MadeBatch } from './batch-maker.ts';
-import { claimsFaults } from './collect-claims.ts';
+import { findClaimProblems } from './collect-claims.ts';
 import { withinLimit } from './room.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
@@ -32,32 +32,28 @@ const Credential = z
   .max(1_000_000)
   .regex(/^[A-Za-z0-9._~-]+$/, 'a compact SD-JWT or the base64url of an mdoc');
 
-export const DeferredCompletion = z
-  .strictObject({
-    credential: Credential.optional().describe('ready-made, for a request with one key'),
-    credentials: z.array(Credential).min(1).max(100).optional().describe('ready-made, at most one per key'),
-    claims: z
-      .record(z.string(), z.json())
-      .transform((claims) => claims as JsonObject)
-      .optional()
-      .describe('signed by the service, one credential per key'),
-  })
+export const DeferredCompletion = strictObject({
+  credential: Credential.optional().describe('ready-made, for a request with one key'),
+  credentials: z.array(Credential).min(1).max(100).optional().describe('ready-made, at most one per key'),
+  claims: z
+    .record(z.string(), z.json())
+    .transform((claims) => claims as JsonObject)
+    .optional()
+    .describe('signed by the service, one credential per key'),
+})
   .refine(
-    ({ credential, credentials, claims }) =>
-      [credential, credentials, claims].filter((part) => part !== undefined).length === 1,
+    ({ credential, credentials, claims }) => [credential, credentials, claims].filter((part) => part !== undefined).length === 1,
     'give one of credential, credentials and claims',
   )
   .meta({
     id: 'DeferredCompletion',
-    allOf: [
-      { oneOf: [{ required: ['credential'] }, { required: ['credentials'] }, { required: ['claims'] }] },
-    ],
+    allOf: [{ oneOf: [{ required: ['credential'] }, { required: ['credentials'] }, { required: ['claims'] }] }],
   });
 export type DeferredCompletion = z.infer<typeof DeferredCompletion>;
 
-export const DeferredFailure = z
-  .object({ errorMessage: z.string().min(1).max(1000).describe('for the operator; wallets never see it') })
-  .meta({ id: 'DeferredFailure' });
+export const DeferredFailure = object({
+  errorMessage: z.string().min(1).max(1000).describe('for the operator; wallets never see it'),
+}).meta({ id: 'DeferredFailure' });
 
 /** With what wallets will refuse of credentials that were made elsewhere. */
 export type CompletedTransaction = DeferredTransaction & { readonly findings: readonly Finding[] };
@@ -94,30 +90,20 @@ export class DecideDeferred extends needs({
   /** @throws Failure `not_found`. */
   async get(caller: TenantCaller, id: string): Promise<DeferredTransaction> {
     const transaction = await this.ports.store.read(caller.tenantId).deferred(id);
-    if (transaction === undefined || !maySee(caller, transaction)) {
-      throw new Failure('not_found', 'there is no such deferred transaction');
-    }
+    if (transaction === undefined || !maySee(caller, transaction)) throw new Failure('not_found', 'there is no such deferred transaction');
     return transaction;
   }
 
   /**
    * @throws Failure `not_found`, `conflict` unless it is pending, `invalid_input` for claims that may not be issued and
-   *   for more credentials than keys.
+   *   for more credentials than keys, `session_quota_exceeded` when the credentials exceed the quota; the transaction stays pending.
    */
-  async complete(
-    caller: TenantCaller,
-    id: string,
-    completion: DeferredCompletion,
-  ): Promise<CompletedTransaction> {
+  async complete(caller: TenantCaller, id: string, completion: DeferredCompletion): Promise<CompletedTransaction> {
     const { store, clock, batchMaker, statusAllocator, tenantConfigurations } = this.ports;
     const transaction = await this.get(caller, id);
     assertPending(transaction, clock.now());
-    const configuration = await caller.configured.credentialConfiguration(
-      transaction.credentialConfigurationId,
-    );
-    if (configuration === undefined) {
-      throw new Failure('conflict', 'its credential configuration was deleted');
-    }
+    const configuration = await caller.configured.credentialConfiguration(transaction.credentialConfigurationId);
+    if (configuration === undefined) throw new Failure('conflict', 'its credential configuration was deleted');
     const session = (await store.read(caller.tenantId).session(transaction.sessionId))?.session;
     if (session === undefined) throw over();
     const made = await this.#make(caller, configuration, transaction, completion);
@@ -125,24 +111,17 @@ export class DecideDeferred extends needs({
     const now = clock.now();
     const audit = { by: caller, change: describeDeferred(id, 'completed') };
     const record = async (room: Room, before: readonly IssuedBatch[]) => {
-      const { statuses = [] } = await revoking(
-        statusAllocator,
-        caller.configured,
-        configuration,
-        session.id,
-        before,
-      );
+      const { statuses = [] } = await revoking(statusAllocator, caller.configured, configuration, session.id, before);
       const change = {
         ...complete(session, transaction, credentials, batch, room),
-        ...{ statuses, audit },
+        statuses,
+        audit,
         ...defined({ follows: made.follows, identifies: made.identifies }),
         ...(transaction.walletStatuses !== null && { holds: { transactionId: id, statuses: [] } }),
       };
       const committed = await store.commit(caller.tenantId, change, now);
-      if (committed.done && statuses.length > 0)
-        tenantConfigurations.committed(caller.tenantId, { statuses }, { done: true });
-      if (!committed.done && (committed.part === 'identifies' || committed.part === 'unrevoked'))
-        throw revoked(REVOKED[committed.part]);
+      if (committed.done && statuses.length > 0) tenantConfigurations.committed(caller.tenantId, { statuses }, { done: true });
+      if (!committed.done && (committed.part === 'identifies' || committed.part === 'unrevoked')) throw revoked(REVOKED[committed.part]);
       return committed.done;
     };
     try {
@@ -151,12 +130,13 @@ export class DecideDeferred extends needs({
       if (!(error instanceof Failure)) throw error;
       batchMaker.discard(caller.configured, made);
       assertPending(await this.get(caller, id), now);
+      if (error.code === 'session_quota_exceeded') throw error;
       if (!isRevoked(error)) throw over();
       await this.#failRevoked(caller, transaction, error);
       throw error;
     }
     const isOurs = completion.claims !== undefined;
-    const findings = isOurs ? [] : handedInFindings(credentials, configuration, transaction.holderKeys);
+    const findings = isOurs ? [] : findBackendCredentialProblems(credentials, configuration, transaction.holderKeys);
     return { ...(await this.get(caller, id)), findings };
   }
 
@@ -182,11 +162,7 @@ export class DecideDeferred extends needs({
   }
 
   /** A transaction that can never be completed fails, so that the wallet is told that it gets nothing. */
-  async #failRevoked(
-    caller: TenantCaller,
-    { id, walletStatuses }: DeferredTransaction,
-    { message: errorMessage }: Failure,
-  ): Promise<void> {
+  async #failRevoked(caller: TenantCaller, { id, walletStatuses }: DeferredTransaction, { message: errorMessage }: Failure): Promise<void> {
     const change: Change = {
       deferred: { id, act: 'fail', errorMessage },
       audit: { by: caller, change: describeDeferred(id, 'failed') },
@@ -198,24 +174,25 @@ export class DecideDeferred extends needs({
   async #make(
     { configured }: TenantCaller,
     configuration: CredentialConfiguration,
-    { sessionId, holderKeys, walletStatuses, grantId, createdAt }: DeferredTransaction,
+    { sessionId, holderKeys, walletStatuses, grantId, authorizedAt, createdAt }: DeferredTransaction,
     { credential, credentials, claims }: DeferredCompletion,
   ): Promise<MadeBatch> {
     const { batchMaker, walletFollower } = this.ports;
     if (claims === undefined) {
       const given = credentials ?? (credential === undefined ? [] : [credential]);
-      if (given.length > Math.max(1, holderKeys.length)) {
-        throw invalidInput('credentials', `the wallet proved ${holderKeys.length} keys`);
-      }
+      if (given.length > Math.max(1, holderKeys.length)) throw invalidInput('credentials', `the wallet proved ${holderKeys.length} keys`);
       return { credentials: given, batch: batchMaker.recordOf(sessionId, configuration.id, given.length) };
     }
-    const [fault] = await claimsFaults(this.ports, { configured, configuration, claims });
+    const [fault] = await findClaimProblems(this.ports, { configured, configuration, claims });
     if (fault !== undefined) throw invalidInput(`claims${fault.path}`, fault.message);
     const statuses = await walletFollower.followed(configured, configuration, walletStatuses ?? []);
     await walletFollower.assertStanding(configured, statuses, unwanted);
     return batchMaker.make(configured, configuration, {
-      ...{ session: { id: sessionId }, claims, holderKeys, statuses },
-      authorization: { authorizedAt: createdAt, ...(grantId !== null && { grantId }) },
+      session: { id: sessionId },
+      claims,
+      holderKeys,
+      statuses,
+      authorization: { authorizedAt: authorizedAt ?? createdAt, ...(grantId !== null && { grantId }) },
     });
   }
 }

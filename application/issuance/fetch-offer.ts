@@ -2,10 +2,10 @@ import { ISSUING_STATUSES, statusAt } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { attempt } from '../attempt.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { FetchedSessions } from '../sessions/fetched-sessions.ts';
+import { attempt } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 
 /** A wallet fetches an offer by reference (OpenID4VCI 1.0 section 4.1.3). */
 export class FetchOffer extends needs({ ...WORLD, fetchedSessions: FetchedSessions }) {

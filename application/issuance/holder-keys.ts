@@ -1,10 +1,10 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
-import { readProofs } from '../../domain/issuance/credential-request.ts';
+import { parseProofs } from '../../domain/issuance/credential-request.ts';
 import { OpenedKeyAttestations } from '../../domain/issuance/key-attestation.ts';
-import { acceptJwtProof, openJwtProof } from '../../domain/issuance/proof.ts';
+import { assertJwtProofClaims, parseJwtProof } from '../../domain/issuance/proof.ts';
 import { mostCopies } from '../../domain/issuance/reuse-policy.ts';
 import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
-import { readChallenge } from '../../domain/oauth/challenge.ts';
+import { parseChallenge } from '../../domain/oauth/challenge.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -13,7 +13,7 @@ import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type JudgedAttestation, KeyAttestations } from './key-attestations.ts';
 
 /** Purpose of a nonce that goes into a proof. */
@@ -50,17 +50,13 @@ type Gathered = {
 };
 
 /** Checks the proofs of a credential request (OpenID4VCI 1.0 appendix F). */
-export class HolderKeys extends needs({
-  signatures: Signatures,
-  keyAttestations: KeyAttestations,
-  settings: ServiceSettings,
-}) {
+export class HolderKeys extends needs({ signatures: Signatures, keyAttestations: KeyAttestations, settings: ServiceSettings }) {
   /**
    * Signatures and structure before nonces, so `invalid_nonce` always means that a new nonce would do.
    * @param clientId of the access token; absent for an anonymous wallet.
    * @throws Failure `invalid_proof`, `invalid_nonce`, `invalid_credential_request`.
    */
-  async prove(
+  async verifyProofs(
     configured: TenantConfiguration,
     configuration: CredentialConfiguration,
     body: JsonObject,
@@ -69,7 +65,7 @@ export class HolderKeys extends needs({
   ): Promise<ProvenKeys> {
     const { batchSize, walletProviderTrustLists: lists } = await configured.issuance();
     const limit = mostCopies(configuration, batchSize);
-    const proofs = readProofs(body, configuration, limit);
+    const proofs = parseProofs(body, configuration, limit);
     if (proofs === undefined) return { holderKeys: [], used: [], statuses: [] };
     const required = configuration.keyAttestationsRequired ?? undefined;
     const question: Question = {
@@ -88,22 +84,18 @@ export class HolderKeys extends needs({
     if (![...gathered.keys.values()].every((key) => isAllowed(key, issuance)))
       throw new Failure('invalid_proof', 'this issuer does not take the alg of the proof');
     if (gathered.attested.size > 0) return this.#withAttestations(question, gathered);
-    return {
-      holderKeys: [...gathered.keys.values()],
-      used: this.#readNonces(configured, gathered.nonces, now),
-      statuses: [],
-    };
+    return { holderKeys: [...gathered.keys.values()], used: this.#readNonces(configured, gathered.nonces, now), statuses: [] };
   }
 
   #gather({ configured, clientId, now, attestations, opened }: Question, texts: readonly string[]): Gathered {
     const gathered: Gathered = { keys: new Map(), nonces: new Set(), attested: new Set() };
     for (const text of texts) {
-      const proof = openJwtProof(text, opened);
+      const proof = parseJwtProof(text, opened);
       // OpenID4VCI 1.0 appendix F.4
       if (!this.ports.signatures.verify(proof.key, proof.signingInput, proof.signature, 'once')) {
         throw new Failure('invalid_proof', 'the signature of the proof is wrong');
       }
-      gathered.nonces.add(acceptJwtProof(proof, { audience: configured.issuer, clientId, now }));
+      gathered.nonces.add(assertJwtProofClaims(proof, { audience: configured.issuer, clientId, now }));
       // OpenID4VCI 1.0 section 8.3: a key binds at most one credential
       const name = thumbprint(proof.key);
       if (gathered.keys.has(name)) throw new Failure('invalid_proof', 'the same key stands in two proofs');
@@ -129,35 +121,29 @@ export class HolderKeys extends needs({
     const allNonces = new Set([...nonces, ...judged.flatMap(({ nonce }) => nonce ?? [])]);
     const used = this.#readNonces(question.configured, allNonces, question.now);
     const { configured, now } = question;
-    const statuses = await this.ports.keyAttestations.checkStatuses(configured, judged, now);
+    const statuses = await this.ports.keyAttestations.verifyStatuses(configured, judged, now);
     return { holderKeys: [...all.values()], used, statuses };
   }
 
   /** OpenID4VCI 1.0 appendix F.3: the provider vouches for the keys, and nobody proves to have them. */
   async #byAttestation(question: Question, text: string): Promise<ProvenKeys> {
     const attestation = await this.#judge(question, text, 'attestation');
-    if (attestation.nonce === undefined)
-      throw new Failure('invalid_proof', 'the key attestation has no nonce');
+    if (attestation.nonce === undefined) throw new Failure('invalid_proof', 'the key attestation has no nonce');
     const used = this.#readNonces(question.configured, new Set([attestation.nonce]), question.now);
     const { configured, now, limit } = question;
-    const statuses = await this.ports.keyAttestations.checkStatuses(configured, [attestation], now);
+    const statuses = await this.ports.keyAttestations.verifyStatuses(configured, [attestation], now);
     return { holderKeys: [...attestation.keys.values()].slice(0, limit), used, statuses };
   }
 
-  #judge(
-    { configured, configuration, now, opened }: Question,
-    text: string,
-    proofType: 'jwt' | 'attestation',
-  ): Promise<JudgedAttestation> {
+  #judge({ configured, configuration, now, opened }: Question, text: string, proofType: 'jwt' | 'attestation'): Promise<JudgedAttestation> {
     const levels = configuration.keyAttestationsRequired;
-    return this.ports.keyAttestations.judge(configured, opened.open(text), { proofType, levels, now });
+    return this.ports.keyAttestations.verify(configured, opened.open(text), { proofType, levels, now });
   }
 
   #readNonces(configured: TenantConfiguration, nonces: ReadonlySet<string>, now: Date): UsedValue[] {
     return [...nonces].map((nonce) => {
-      const fresh = readChallenge(this.ports.settings.nonceKeys, configured.tenantId, C_NONCE, now, nonce);
-      if (fresh === undefined)
-        throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
+      const fresh = parseChallenge(this.ports.settings.nonceKeys, configured.tenantId, C_NONCE, now, nonce);
+      if (fresh === undefined) throw new Failure('invalid_nonce', 'the nonce is unknown or too old; get a new one');
       return { kind: 'c_nonce', ...fresh };
     });
   }

@@ -7,21 +7,21 @@ import {
   isPreferenceKnown,
   withDefaults,
 } from '../../domain/issuance/issuance-configuration.ts';
-import { issuanceFindings } from '../../domain/issuance/issuance-findings.ts';
+import { findIssuanceProblems } from '../../domain/issuance/issuance-findings.ts';
 import { keepWalletListPins } from '../../domain/issuance/kept-list-pins.ts';
 import { type FieldError, invalidFields, invalidInput } from '../../domain/shared/failure.ts';
 import { contradictions } from '../../domain/shared/finding.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import type { TenantCaller } from '../caller.ts';
-import { requireKeyChain } from '../keys/key-references.ts';
+import { assertKeyChainUsable } from '../keys/key-references.ts';
 import { needs } from '../needs.ts';
-import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
+import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
 import { findPurposeProblem, ListSigners, type NamedList } from '../trust-lists/list-signers.ts';
 import { pinSigners } from '../trust-lists/verify-trust-list.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
@@ -36,16 +36,10 @@ export class GetIssuanceConfiguration extends needs({ store: Store, clock: Clock
       const existing = await issuanceConfiguration.find('default');
       if (existing !== undefined) return existing;
       const { name } = await tenant.get();
-      const configuration: IssuanceConfiguration = {
-        ...defaultIssuance(name),
-        id: 'default',
-        createdAt: now,
-        updatedAt: now,
-      };
+      const configuration: IssuanceConfiguration = { ...defaultIssuance(name), id: 'default', createdAt: now, updatedAt: now };
       // What the profile of the tenant demands beyond the defaults has to be said by somebody.
       const { profile } = caller.configured;
-      if (profile !== null && contradictions(issuanceFindings(configuration, profile), profile).length > 0)
-        return configuration;
+      if (profile !== null && contradictions(findIssuanceProblems(configuration, profile), profile).length > 0) return configuration;
       await issuanceConfiguration.put(configuration);
       return configuration;
     });
@@ -74,12 +68,12 @@ export class ReplaceIssuanceConfiguration extends needs({
     }
     assertCallable(remote, caller.tenantId, addressesOf(wanted, settings));
     const body = await this.#pinned(caller, wanted);
-    await this.ports.issuerRegistration.checkIssuer(caller, body.registrationCert, now);
+    await this.ports.issuerRegistration.assertIssuerRegistered(caller, body.registrationCert, now);
     return changeOwnAlone(store, caller, async ({ issuanceConfiguration, keyChains }) => {
       const chains = await keyChains.list();
-      requireKeyChain(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
+      assertKeyChainUsable(chains, 'signing', body.signingKeyId, 'signingKeyId', now);
       const chainedKey = body.chainedAs?.token.signingKeyId;
-      requireKeyChain(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
+      assertKeyChainUsable(chains, 'signing', chainedKey, 'chainedAs.token.signingKeyId', now);
       const before = await issuanceConfiguration.find('default');
       const configuration: IssuanceConfiguration = {
         ...keepSecrets(issuanceConfigurationResource, body, before),
@@ -122,10 +116,7 @@ export class ReplaceIssuanceConfiguration extends needs({
    */
   async #assertWalletProviders(
     { tenantId }: TenantCaller,
-    {
-      walletProviderTrustLists: uris,
-      walletProviderTrustListCertificates: certificates,
-    }: IssuanceConfigurationBody,
+    { walletProviderTrustLists: uris, walletProviderTrustListCertificates: certificates }: IssuanceConfigurationBody,
     isStored: (uri: string) => boolean,
   ): Promise<void> {
     const signers = pinSigners(certificates);
@@ -149,9 +140,7 @@ function addressesOf(
   return [
     ...authServers.map((url, index) => ({ path: `authServers.${index}`, url })),
     { path: 'chainedAs.upstream.issuer', url: chainedAs?.upstream.issuer },
-    ...walletProviderTrustLists.map((url, index) =>
-      listAddress(`walletProviderTrustLists.${index}`, url, settings),
-    ),
+    ...walletProviderTrustLists.map((url, index) => listAddress(`walletProviderTrustLists.${index}`, url, settings)),
     ...walletClients.map(({ jwks_uri: url }, index) => ({ path: `walletClients.${index}.jwks_uri`, url })),
   ];
 }

@@ -1,15 +1,7 @@
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
 import { interactionNeeded, resolveConfiguration } from '../../domain/issuance/credential-request.ts';
 import { DEFERRED_LIFETIME_SECONDS, type DeferredTransaction } from '../../domain/issuance/deferred.ts';
-import {
-  claim,
-  defer,
-  issuable,
-  issue,
-  offerOver,
-  type Spent,
-  spent,
-} from '../../domain/issuance/issuing.ts';
+import { claim, defer, issuable, issue, offerOver, type Spent, spent } from '../../domain/issuance/issuing.ts';
 import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import { isAllDone } from '../../domain/oauth/interaction.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -20,8 +12,6 @@ import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
-import { attempt } from '../attempt.ts';
-import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator, type WalletCredentials } from '../oauth/wallet-authenticator.ts';
@@ -29,6 +19,8 @@ import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { Random } from '../ports/random.ts';
 import { RefusedAttempts, type Tell } from '../sessions/refused-attempts.ts';
 import { StatusAllocator } from '../status-lists/status-allocator.ts';
+import { attempt } from '../transactions/attempt.ts';
+import { type Known, type Refusals, WORLD } from '../transactions/known.ts';
 import { revoking } from './active-set.ts';
 import { BatchMaker, handedOut, type MadeBatch } from './batch-maker.ts';
 import { ClaimsProvider } from './claims-provider.ts';
@@ -80,9 +72,7 @@ export class IssueCredential extends needs({
   /** @returns the credentials of one request, one per proven key, or the id of a deferred transaction. */
   execute(tenantId: TenantId, request: WalletRequest): Promise<WalletAnswer> {
     return this.ports.refusedAttempts.noting(tenantId, request.requestId, (tell) =>
-      attempt(this.ports, tenantId, (known) =>
-        namingSchemes(known.configured, () => this.#issue(known, request, tell)),
-      ),
+      attempt(this.ports, tenantId, (known) => namingSchemes(known.configured, () => this.#issue(known, request, tell))),
     );
   }
 
@@ -146,18 +136,10 @@ export class IssueCredential extends needs({
     tell(wallet.token.publicId);
     const message = await credentialMessages.open(configured, request);
     const configurations = await configured.credentialConfigurations();
-    const configuration = resolveConfiguration(message.body, wallet.token, (id) =>
-      configurations.find((entry) => entry.id === id),
-    );
+    const configuration = resolveConfiguration(message.body, wallet.token, (id) => configurations.find((entry) => entry.id === id));
     if (!isAllDone(configuration, wallet.token.actionsDone)) throw interactionNeeded();
     const seal = await credentialMessages.responder(configured, message);
-    const proven = await holderKeys.prove(
-      configured,
-      configuration,
-      message.body,
-      wallet.token.clientId,
-      now,
-    );
+    const proven = await holderKeys.verifyProofs(configured, configuration, message.body, wallet.token.clientId, now);
     const { walletStatuses = [] } = wallet.token;
     const known = await walletFollower.followed(configured, configuration, walletStatuses);
     // Asked when it got its token; what its keys name was asked a moment ago.
@@ -186,7 +168,10 @@ export class IssueCredential extends needs({
   ): Promise<JsonObject> {
     const { batchMaker, statusAllocator } = this.ports;
     const made = await batchMaker.make(known.configured, configuration, {
-      ...{ session, claims, holderKeys, statuses },
+      session,
+      claims,
+      holderKeys,
+      statuses,
       authorization: authorizationOf(token),
     });
     let personRevoked: Failure | undefined;
@@ -217,11 +202,7 @@ export class IssueCredential extends needs({
    * tokens; unless it covers configurations that the revocation did not mean.
    * @returns whether the token is of no use any more.
    */
-  async #isTokenRevoked(
-    { tenantId }: Known,
-    { grantId }: WalletTokenClaims,
-    { identifies }: MadeBatch,
-  ): Promise<boolean> {
+  async #isTokenRevoked({ tenantId }: Known, { grantId }: WalletTokenClaims, { identifies }: MadeBatch): Promise<boolean> {
     const { store, clock } = this.ports;
     if (grantId === undefined || identifies === undefined) return true;
     return store.maintenance.revokeGrant(tenantId, identifies.fingerprint, grantId, clock.now());
@@ -249,6 +230,7 @@ export class IssueCredential extends needs({
       batchId: null,
       errorMessage: null,
       walletStatuses: null,
+      authorizedAt: authorizationOf(token).authorizedAt,
       createdAt: now,
       updatedAt: now,
       expiresAt: new Date(now.getTime() + DEFERRED_LIFETIME_SECONDS * 1000),

@@ -1,15 +1,7 @@
 import { hash } from 'node:crypto';
-import {
-  authorizationServerMetadata,
-  chainedAsMetadata,
-} from '../../domain/issuance/authorization-server-metadata.ts';
+import { authorizationServerMetadata, chainedAsMetadata } from '../../domain/issuance/authorization-server-metadata.ts';
 import { hasBuiltIn } from '../../domain/issuance/issuance-configuration.ts';
-import {
-  localeListsOf,
-  narrowTo,
-  onlyLocaleOf,
-  pickLocale,
-} from '../../domain/issuance/localized-metadata.ts';
+import { localeListsOf, narrowTo, onlyLocaleOf, pickLocale } from '../../domain/issuance/localized-metadata.ts';
 import { issuerMetadata } from '../../domain/issuance/metadata.ts';
 import { metadataSigner } from '../../domain/issuance/metadata-signer.ts';
 import type { StoredKey } from '../../domain/keys/signing-key.ts';
@@ -27,9 +19,9 @@ import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
 import { IssuerRegistration } from '../registrar/issuer-registration.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
-import { hostedType } from './hosted-type.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
+import { hostedType } from '../type-metadata/hosted-type.ts';
 
 export type MetadataKind = 'authorization-server' | 'chained-as' | 'jwks';
 
@@ -56,9 +48,7 @@ export class GetIssuerMetadata extends needs({
   async execute(tenantId: TenantId, kind: MetadataKind): Promise<string> {
     const configured = await this.ports.tenantConfigurations.serving(tenantId);
     if (kind === 'jwks') return this.#keySet(configured);
-    return configured.derive(`metadata/${kind}`, async () =>
-      JSON.stringify(await this.#build(configured, kind)),
-    );
+    return configured.derive(`metadata/${kind}`, async () => JSON.stringify(await this.#build(configured, kind)));
   }
 
   /**
@@ -66,10 +56,7 @@ export class GetIssuerMetadata extends needs({
    * @param wanted `signed` is granted while there is a key for it; `languages` are ranges, best first.
    * @throws Failure `not_found` for an unknown or suspended tenant.
    */
-  async issuer(
-    tenantId: TenantId,
-    wanted: { readonly signed: boolean; readonly languages: readonly string[] },
-  ): Promise<IssuerDocument> {
+  async issuer(tenantId: TenantId, wanted: { readonly signed: boolean; readonly languages: readonly string[] }): Promise<IssuerDocument> {
     const configured = await this.ports.tenantConfigurations.serving(tenantId);
     const whole = await configured.derive('metadata/issuer', () => this.#issuerMetadata(configured));
     const lists = configured.derive('metadata/locales', () => localeListsOf(whole));
@@ -86,19 +73,12 @@ export class GetIssuerMetadata extends needs({
     const { language } = metadata;
     // Wallets of drafts look for the signed form inside the other one.
     const isInside = !wanted.signed && holdsTo(configured.profile, 'eu');
-    const jwt =
-      wanted.signed || isInside
-        ? await signedMetadata(this.ports, configured, variant, metadata.document)
-        : undefined;
+    const jwt = wanted.signed || isInside ? await signedMetadata(this.ports, configured, variant, metadata.document) : undefined;
     if (isInside && jwt !== undefined) {
       const text = JSON.stringify({ ...metadata.document, signed_metadata: jwt });
       return { text, signed: false, ...defined({ language }) };
     }
-    return {
-      text: jwt ?? metadata.text,
-      signed: jwt !== undefined,
-      ...defined({ language }),
-    };
+    return { text: jwt ?? metadata.text, signed: jwt !== undefined, ...defined({ language }) };
   }
 
   /**
@@ -153,8 +133,7 @@ export class GetIssuerMetadata extends needs({
       profile: configured.profile,
     };
     if (kind === 'chained-as') {
-      if (issuance.chainedAs?.enabled !== true)
-        throw new Failure('not_found', 'unknown authorization server');
+      if (issuance.chainedAs?.enabled !== true) throw new Failure('not_found', 'unknown authorization server');
       return chainedAsMetadata(parts);
     }
     if (!hasBuiltIn(issuance)) throw new Failure('not_found', 'unknown authorization server');
@@ -169,9 +148,8 @@ export class GetIssuerMetadata extends needs({
       issuance: await configured.issuance(),
       configurations: await configured.credentialConfigurations(),
       signingAlgorithm: ({ keyChainId }) =>
-        chains.find(({ id, usages }) =>
-          keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId,
-        )?.active.key.handle.algorithm,
+        chains.find(({ id, usages }) => (keyChainId === null || keyChainId === undefined ? usages.includes('signing') : id === keyChainId))
+          ?.active.key.handle.algorithm,
       encryptionKeys: this.ports.encryption
         .requestKeys(configured.tenantId)
         .slice(0, 1)
@@ -183,12 +161,7 @@ export class GetIssuerMetadata extends needs({
 /** Keys of access tokens (RFC 7517). */
 function keySet(keys: readonly StoredKey[]): object {
   return {
-    keys: keys.map(({ publicJwk }) => ({
-      ...publicJwk,
-      kid: thumbprint(publicJwk),
-      use: 'sig',
-      alg: algorithmOf(publicJwk),
-    })),
+    keys: keys.map(({ publicJwk }) => ({ ...publicJwk, kid: thumbprint(publicJwk), use: 'sig', alg: algorithmOf(publicJwk) })),
   };
 }
 

@@ -1,8 +1,4 @@
-import {
-  acceptKeyAttestation,
-  type OpenedKeyAttestation,
-  type RequiredLevels,
-} from '../../domain/issuance/key-attestation.ts';
+import { assertKeyAttestationClaims, type OpenedKeyAttestation, type RequiredLevels } from '../../domain/issuance/key-attestation.ts';
 import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -11,7 +7,7 @@ import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { type AttestationIssuer, WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import { Signatures } from '../ports/signatures.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** A key attestation that is good unless its nonce was used or its issuer revoked it. */
 export type JudgedAttestation = {
@@ -24,39 +20,26 @@ export type JudgedAttestation = {
 };
 
 /** Judges what wallet providers say about the keys of their wallets (OpenID4VCI 1.0 appendix D.1). */
-export class KeyAttestations extends needs({
-  signatures: Signatures,
-  walletProviderTrust: WalletProviderTrust,
-}) {
+export class KeyAttestations extends needs({ signatures: Signatures, walletProviderTrust: WalletProviderTrust }) {
   /** @throws Failure `invalid_proof`. */
-  async judge(
+  async verify(
     configured: TenantConfiguration,
     { jws, algorithm, chain, keys }: OpenedKeyAttestation,
-    expected: {
-      readonly proofType: 'jwt' | 'attestation';
-      readonly levels: RequiredLevels | undefined;
-      readonly now: Date;
-    },
+    expected: { readonly proofType: 'jwt' | 'attestation'; readonly levels: RequiredLevels | undefined; readonly now: Date },
   ): Promise<JudgedAttestation> {
     const { signatures, walletProviderTrust } = this.ports;
     // HAIP 1.0 section 4.5.1: the key of the attestation's issuer stands in `x5c`
-    if (chain === undefined)
-      throw new Failure('invalid_proof', 'the key attestation has no x5c of certificates');
-    const provider = await walletProviderTrust.check(configured, chain, expected.now);
+    if (chain === undefined) throw new Failure('invalid_proof', 'the key attestation has no x5c of certificates');
+    const provider = await walletProviderTrust.verify(configured, chain, expected.now);
     if (!provider.trusted) throw new Failure('invalid_proof', `key attestation: ${provider.detail}`);
     const issuance = await configured.issuance();
     if (![provider.key, ...[...keys.values()].map(({ key }) => key)].every((key) => isAllowed(key, issuance)))
-      throw new Failure(
-        'invalid_proof',
-        'this issuer does not take the alg of the key attestation or of its keys',
-      );
+      throw new Failure('invalid_proof', 'this issuer does not take the alg of the key attestation or of its keys');
     // OpenID4VCI 1.0 appendix F.4; the algorithm follows from the key (RFC 8725 section 3.1)
-    const isSigned =
-      algorithm === algorithmOf(provider.key) &&
-      signatures.verify(provider.key, jws.signingInput, jws.signature);
+    const isSigned = algorithm === algorithmOf(provider.key) && signatures.verify(provider.key, jws.signingInput, jws.signature);
     if (!isSigned) throw new Failure('invalid_proof', 'the signature of the key attestation is wrong');
     return {
-      nonce: acceptKeyAttestation(jws.payload, expected),
+      nonce: assertKeyAttestationClaims(jws.payload, expected),
       keys: new Map([...keys].map(([name, { key }]) => [name, key])),
       issuer: provider.issuer,
       payload: jws.payload,
@@ -68,7 +51,7 @@ export class KeyAttestations extends needs({
    * @returns where they would be revoked.
    * @throws Failure `invalid_proof`.
    */
-  async checkStatuses(
+  async verifyStatuses(
     configured: TenantConfiguration,
     attestations: readonly JudgedAttestation[],
     now: Date,
@@ -76,9 +59,7 @@ export class KeyAttestations extends needs({
     const { walletProviderTrust } = this.ports;
     const what = 'the key attestation';
     const answers = await Promise.all(
-      attestations.map(({ issuer, payload }) =>
-        walletProviderTrust.checkStatuses(configured, issuer, { what, payload, now }),
-      ),
+      attestations.map(({ issuer, payload }) => walletProviderTrust.verifyStatuses(configured, issuer, { what, payload, now })),
     );
     return answers.flatMap((answer) => {
       if ('statuses' in answer) return answer.statuses;

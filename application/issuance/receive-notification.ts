@@ -1,11 +1,10 @@
 import { spent } from '../../domain/issuance/issuing.ts';
-import { type Notification, noteNotification, readNotification } from '../../domain/issuance/notification.ts';
-import type { Session, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import { type Notification, noteNotification, parseNotification } from '../../domain/issuance/notification.ts';
+import type { Session } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt } from '../attempt.ts';
-import { type Known, WORLD } from '../known.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
@@ -14,7 +13,9 @@ import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { attempt } from '../transactions/attempt.ts';
+import { type Known, WORLD } from '../transactions/known.ts';
 import { deliver, intend, withDelivery } from '../webhooks/deliveries.ts';
 import { webhookOfOutcome } from '../webhooks/outcome-webhook.ts';
 import { revoked, type WalletRequest } from './issue-credential.ts';
@@ -33,9 +34,7 @@ export class ReceiveNotification extends needs({
    * @throws Failure `invalid_notification_request`, `invalid_notification_id`, and what authentication throws.
    */
   execute(tenantId: TenantId, request: WalletRequest): Promise<void> {
-    return attempt(this.ports, tenantId, (known) =>
-      namingSchemes(known.configured, () => this.#receive(known, request)),
-    );
+    return attempt(this.ports, tenantId, (known) => namingSchemes(known.configured, () => this.#receive(known, request)));
   }
 
   async #receive(known: Known, request: WalletRequest): Promise<void> {
@@ -45,7 +44,7 @@ export class ReceiveNotification extends needs({
       url: `${configured.issuer}/notification`,
       now,
     });
-    const told = readNotification(request.contentType, request.body);
+    const told = parseNotification(request.contentType, request.body);
     const { publicId, grantId } = wallet.token;
     await known.claim(spent(usedByWallet(wallet), grantId), { unrevoked: revoked, uses: replayed });
     const session = (await known.reads.sessionByPublicId(publicId))?.session;
@@ -65,7 +64,7 @@ export class ReceiveNotification extends needs({
     configured: TenantConfiguration,
     session: Session,
     notification: Notification,
-    webhook: WebhookConfigValue | undefined,
+    webhook: WebhookConfig | undefined,
   ): Promise<void> {
     const { sessionNotes } = this.ports;
     const { id, event, credentialConfigurationId, eventDescription } = notification;

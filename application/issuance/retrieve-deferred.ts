@@ -4,22 +4,22 @@ import type { WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { attempt } from '../attempt.ts';
-import { type Known, type Refusals, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { replayed } from '../oauth/oauth-callers.ts';
 import { usedByWallet, WalletAuthenticator } from '../oauth/wallet-authenticator.ts';
 import { namingSchemes } from '../oauth/wallet-challenges.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { RefusedAttempts, type Tell } from '../sessions/refused-attempts.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { listsOfBatches } from '../status-lists/lists-of-batches.ts';
+import { StatusAllocator } from '../status-lists/status-allocator.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { attempt } from '../transactions/attempt.ts';
+import { type Known, type Refusals, WORLD } from '../transactions/known.ts';
 import { CredentialMessages, type Seal, sealPlain } from './credential-messages.ts';
 import { revoked, type WalletAnswer, type WalletRequest } from './issue-credential.ts';
 
 /** The two published forms of the endpoint: that of OpenID4VCI 1.0, and an older one by GET. */
-export type DeferredForm =
-  | { readonly form: 'post' }
-  | { readonly form: 'get'; readonly transactionId: string | undefined };
+export type DeferredForm = { readonly form: 'post' } | { readonly form: 'get'; readonly transactionId: string | undefined };
 
 type Asked = {
   readonly token: WalletTokenClaims;
@@ -31,6 +31,9 @@ type Asked = {
 /** For the operator, of a transaction whose credentials nobody may have any more. */
 const OVER = 'its session failed, ended or was revoked before the wallet fetched the credential';
 
+const REVOKED = 1;
+const CREDENTIALS_REVOKED = 'the credentials were revoked before the wallet fetched them';
+
 const REFUSALS: Refusals = { deferred: () => unknown(), unrevoked: revoked, uses: replayed };
 
 const denied = () => new Failure('credential_request_denied', 'the issuer cannot issue this credential');
@@ -41,6 +44,7 @@ export class RetrieveDeferred extends needs({
   ...WORLD,
   walletAuthenticator: WalletAuthenticator,
   credentialMessages: CredentialMessages,
+  statusAllocator: StatusAllocator,
   settings: ServiceSettings,
   refusedAttempts: RefusedAttempts,
 }) {
@@ -50,18 +54,11 @@ export class RetrieveDeferred extends needs({
    */
   execute(tenantId: TenantId, request: WalletRequest, form: DeferredForm): Promise<WalletAnswer> {
     return this.ports.refusedAttempts.noting(tenantId, request.requestId, (tell) =>
-      attempt(this.ports, tenantId, (known) =>
-        namingSchemes(known.configured, () => this.#retrieve(known, request, form, tell)),
-      ),
+      attempt(this.ports, tenantId, (known) => namingSchemes(known.configured, () => this.#retrieve(known, request, form, tell))),
     );
   }
 
-  async #retrieve(
-    known: Known,
-    request: WalletRequest,
-    form: DeferredForm,
-    tell: Tell,
-  ): Promise<WalletAnswer> {
+  async #retrieve(known: Known, request: WalletRequest, form: DeferredForm, tell: Tell): Promise<WalletAnswer> {
     const asked = await this.#accept(known, request, form);
     tell(asked.token.publicId);
     const { spending } = asked;
@@ -74,17 +71,11 @@ export class RetrieveDeferred extends needs({
       await known.commit({ ...spending, deferred: failure }, { ...REFUSALS, deferred: denied });
       throw denied();
     }
-    if (status === 'ready' && session !== undefined)
-      return this.#handOut(known, asked, session, transaction, form);
+    if (status === 'ready' && session !== undefined) return this.#handOut(known, asked, session, transaction, form);
     await known.commit(spending, REFUSALS);
     if (status !== 'pending') throw status === 'failed' ? denied() : unknown();
     const { id, intervalSeconds } = transaction;
-    if (form.form === 'get') {
-      throw new Failure('issuance_pending', {
-        message: 'the credential is not ready yet',
-        intervalSeconds,
-      });
-    }
+    if (form.form === 'get') throw new Failure('issuance_pending', { message: 'the credential is not ready yet', intervalSeconds });
     return { status: 202, ...(await asked.seal({ transaction_id: id, interval: intervalSeconds })) };
   }
 
@@ -101,11 +92,7 @@ export class RetrieveDeferred extends needs({
     return { token, spending, ...(await this.#read(configured, request, form)) };
   }
 
-  async #read(
-    configured: TenantConfiguration,
-    request: WalletRequest,
-    form: DeferredForm,
-  ): Promise<Pick<Asked, 'transactionId' | 'seal'>> {
+  async #read(configured: TenantConfiguration, request: WalletRequest, form: DeferredForm): Promise<Pick<Asked, 'transactionId' | 'seal'>> {
     const { credentialMessages } = this.ports;
     const missing = () => new Failure('invalid_credential_request', 'transaction_id is missing');
     if (form.form === 'get') {
@@ -125,16 +112,9 @@ export class RetrieveDeferred extends needs({
   }
 
   /** A transaction of another session, or of another grant of the same, is none at all. */
-  async #find(
-    known: Known,
-    { token, transactionId, spending }: Asked,
-    session: Session | undefined,
-  ): Promise<DeferredTransaction> {
+  async #find(known: Known, { token, transactionId, spending }: Asked, session: Session | undefined): Promise<DeferredTransaction> {
     const transaction = await known.reads.deferred(transactionId);
-    const isOwn =
-      transaction !== undefined &&
-      transaction.sessionId === session?.id &&
-      transaction.grantId === (token.grantId ?? null);
+    const isOwn = transaction !== undefined && transaction.sessionId === session?.id && transaction.grantId === (token.grantId ?? null);
     if (isOwn) return transaction;
     await known.commit(spending, REFUSALS);
     throw unknown();
@@ -159,11 +139,27 @@ export class RetrieveDeferred extends needs({
       ...(form === 'get' && credentials[0] !== undefined ? { credential: credentials[0] } : {}),
       notification_id: batchId,
     });
-    const taken = await known.tryCommit(retrieve(session, transaction, spending), REFUSALS);
-    if (taken !== 'session') return { status: 200, ...sealed };
-    // The session is over or was revoked: nobody gets the credentials any more.
-    const refusal = { ...spending, deferred: { id, act: 'refuse', errorMessage: OVER } } as const;
+    const isRevoked = await this.#isRevoked(known, session, batchId);
+    if (!isRevoked) {
+      const taken = await known.tryCommit(retrieve(session, transaction, spending), REFUSALS);
+      if (taken !== 'session') return { status: 200, ...sealed };
+    }
+    // The credentials or their session were revoked, or the session is over: the wallet gets nothing from this transaction.
+    const errorMessage = isRevoked ? CREDENTIALS_REVOKED : OVER;
+    const refusal = { ...spending, deferred: { id, act: 'refuse', errorMessage } } as const;
     await known.commit(refusal, { ...REFUSALS, deferred: denied });
     throw denied();
+  }
+
+  /** A revocation of the person also concerns a session that goes on for others. */
+  async #isRevoked({ configured, reads }: Known, session: Session, batchId: string): Promise<boolean> {
+    const { store, statusAllocator } = this.ports;
+    const { batches = [] } = (await reads.issued(session.id)) ?? {};
+    const batch = batches.find(({ id }) => id === batchId);
+    if (batch === undefined || batch.statusListId === null || batch.firstCounter === null) return false;
+    const list = (await listsOfBatches(store, configured, [batch])).get(batch.statusListId);
+    if (list === undefined) return false;
+    const indices = statusAllocator.indicesOf(configured.tenantId, list, batch.firstCounter, batch.count);
+    return (await reads.statusesAt(list.id, indices)).includes(REVOKED);
   }
 }

@@ -32,9 +32,7 @@ export async function withinLimit(
   let seen = -1;
   for (;;) {
     const { batches = [] } = (await store.reads.issued(sessionId)) ?? {};
-    const own = batches.filter(
-      ({ credentialConfigurationId }) => credentialConfigurationId === configuration.id,
-    );
+    const own = batches.filter(({ credentialConfigurationId }) => credentialConfigurationId === configuration.id);
     const mayHelp = configuration.oneActiveSet || batches.length >= limit;
     // Where nobody issued meanwhile, it is refused for something else.
     if (own.length >= limit) throw offerOver(`maxIssuances of ${configuration.id} (${limit}) is used up`);

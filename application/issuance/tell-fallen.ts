@@ -1,5 +1,4 @@
 import type { Session } from '../../domain/sessions/session.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { EventPublisher } from '../ports/event-publisher.ts';
 import type { FallenBatch } from '../ports/followed-wallets.ts';
@@ -7,6 +6,7 @@ import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
+import { WORLD } from '../transactions/known.ts';
 import { deliver, intend, withDelivery } from '../webhooks/deliveries.ts';
 import { webhookOfOutcome } from '../webhooks/outcome-webhook.ts';
 
@@ -52,12 +52,14 @@ export class TellFallen extends needs({
         const isTaken = publisher === undefined || (await publisher.publishRevocation({ ...about, at }));
         if (!isTaken) {
           log.warn('a queue refuses the event of a revocation, which is given up for it', {
-            ...{ tenantId: batch.tenantId, sessionId: batch.sessionId },
+            tenantId: batch.tenantId,
+            sessionId: batch.sessionId,
           });
         }
       } catch (error) {
         log.warn('the event of a revocation could not be handed on; it is sent again', {
-          ...{ tenantId: batch.tenantId, reason: error instanceof Error ? error.message : String(error) },
+          tenantId: batch.tenantId,
+          reason: error instanceof Error ? error.message : String(error),
         });
         return published;
       }
@@ -68,26 +70,18 @@ export class TellFallen extends needs({
   }
 
   /** One attempt; the delivery of the session tells what came of it, and is made again like any other. */
-  async #tell({
-    tenantId,
-    sessionId,
-    batchId,
-    credentialConfigurationId,
-    fellAt,
-  }: FallenBatch): Promise<void> {
+  async #tell({ tenantId, sessionId, batchId, credentialConfigurationId, fellAt }: FallenBatch): Promise<void> {
     const { store, tenantConfigurations, sessionNotes } = this.ports;
     const configured = await tenantConfigurations.stored(tenantId);
     if (configured === undefined) return;
     const session = (await store.read(tenantId).session(sessionId))?.session;
     const notification = {
-      ...{ id: batchId, event: 'credential_revoked', credentialConfigurationId },
+      id: batchId,
+      event: 'credential_revoked',
+      credentialConfigurationId,
       eventDescription: 'the wallet provider revoked the wallet or its key store',
     };
-    const webhook = await webhookOfOutcome(
-      configured,
-      session ?? { request: null },
-      credentialConfigurationId,
-    );
+    const webhook = await webhookOfOutcome(configured, session ?? { request: null }, credentialConfigurationId);
     const intent = intend(this.ports, 'notification', { notification });
     // What is left of a session that was cleaned up says nothing any more.
     const kept = session?.request === null ? undefined : session;

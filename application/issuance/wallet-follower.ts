@@ -3,21 +3,14 @@ import type { CredentialConfiguration } from '../../domain/issuance/configuratio
 import { followsWallet } from '../../domain/issuance/wallet-following.ts';
 import { type Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
-import {
-  distinctStatuses,
-  type FollowingBatch,
-  type WalletStatus,
-} from '../../domain/status-lists/wallet-status.ts';
+import { distinctStatuses, type FollowingBatch, type WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { WalletProviderTrust } from '../oauth/wallet-provider-trust.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** What credentials follow of the wallet that they are issued to. */
-export class WalletFollower extends needs({
-  walletProviderTrust: WalletProviderTrust,
-  settings: ServiceSettings,
-}) {
+export class WalletFollower extends needs({ walletProviderTrust: WalletProviderTrust, settings: ServiceSettings }) {
   /**
    * @param statuses of the attestations of the wallet and of its keys.
    * @returns those that a credential of the configuration follows; none where it does not.
@@ -41,7 +34,7 @@ export class WalletFollower extends needs({
     refusal: (told: string, options: { readonly cause: OperatorReason }) => Failure,
   ): Promise<void> {
     if (statuses.length === 0) return;
-    const answer = await this.ports.walletProviderTrust.recheck(configured, statuses);
+    const answer = await this.ports.walletProviderTrust.verifyAgain(configured, statuses);
     if ('statuses' in answer) return;
     throw refusal(answer.told, { cause: new OperatorReason(answer.reason) });
   }

@@ -9,16 +9,16 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
 import { certifyLeaf, leafOf } from './certify-leaf.ts';
 import { assertNotCompromised } from './compromised-key.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
-import { readCertificates } from './read-certificates.ts';
+import { parseCertificates } from './parse-certificates.ts';
 import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
 import { chainsOfKey, keyIdOf } from './shared-key.ts';
 
@@ -71,11 +71,7 @@ export class CreateCertificate extends needs({
         ? await this.#certify(caller, holder, wanted)
         : {
             key: holder.active.key,
-            ...readCertificates(
-              crt,
-              { key: holder.active.key.publicJwk, usages: wanted.certUsageTypes },
-              clock.now(),
-            ),
+            ...parseCertificates(crt, { key: holder.active.key.publicJwk, usages: wanted.certUsageTypes }, clock.now()),
           };
     const now = clock.now();
     const { root, kmsProvider, rotationIntervalDays, certValidityDays } = holder;
@@ -102,14 +98,9 @@ export class CreateCertificate extends needs({
     });
   }
 
-  async #certify(
-    caller: TenantCaller,
-    holder: KeyChain,
-    { subjectName, certUsageTypes: usages }: CertificateCreation,
-  ): Promise<KeyLeaf> {
+  async #certify(caller: TenantCaller, holder: KeyChain, { subjectName, certUsageTypes: usages }: CertificateCreation): Promise<KeyLeaf> {
     const { root } = holder;
-    if (root === undefined)
-      throw invalidInput('crt', 'this key has no internal authority; give its certificates');
+    if (root === undefined) throw invalidInput('crt', 'this key has no internal authority; give its certificates');
     const tenant = await caller.configured.tenant();
     return certifyLeaf(this.ports.certificateAuthority, {
       ...leafOf(this.ports, holder, root, tenant),
@@ -128,8 +119,7 @@ function assertMayCertify(
 ): void {
   assertMayTouch(roles, [...holders, { usages }], all);
   const root = holders.find((chain) => chain.root !== undefined)?.root;
-  if (crt !== undefined || root === undefined || holders.every((holder) => holder.usages.length === 0))
-    return;
+  if (crt !== undefined || root === undefined || holders.every((holder) => holder.usages.length === 0)) return;
   assertCertifiedFor(usages, root, { all, path: 'certUsageTypes', profile: configured.profile });
 }
 
@@ -149,20 +139,14 @@ function withPresentKeys(made: KeyChain, holders: readonly KeyChain[]): KeyChain
   const { active, root } = made;
   const holder = holders.find(
     (other) =>
-      isSameHandle(other.active.key.handle, active.key.handle) &&
-      (root === undefined || other.root?.certificate === root.certificate),
+      isSameHandle(other.active.key.handle, active.key.handle) && (root === undefined || other.root?.certificate === root.certificate),
   );
-  if (holder !== undefined)
-    return root === undefined || holder.root === undefined ? made : { ...made, root: holder.root };
+  if (holder !== undefined) return root === undefined || holder.root === undefined ? made : { ...made, root: holder.root };
   throw new Failure('conflict', 'the key was changed or rotated meanwhile; try again');
 }
 
 /** Writes what an authority elsewhere wants to see before it certifies a key of the tenant. */
-export class RequestCertificate extends needs({
-  store: Store,
-  certificateAuthority: CertificateAuthority,
-  settings: ServiceSettings,
-}) {
+export class RequestCertificate extends needs({ store: Store, certificateAuthority: CertificateAuthority, settings: ServiceSettings }) {
   /**
    * Signs a request with the active key and records it in the audit log.
    * @returns PKCS#10 (RFC 2986) as PEM. @throws Failure `not_found`.

@@ -64,11 +64,7 @@ export function certifyDocumentSigner(authority: CertificateAuthority, leaf: Lea
   return issue(authority, leaf, [MDL_DOCUMENT_SIGNER]);
 }
 
-function issue(
-  authority: CertificateAuthority,
-  leaf: LeafToCertify,
-  extendedKeyUsages?: readonly string[],
-): Promise<string> {
+function issue(authority: CertificateAuthority, leaf: LeafToCertify, extendedKeyUsages?: readonly string[]): Promise<string> {
   const { tenantId, subjectName, publicUrl, notBefore, notAfter, key, root } = leaf;
   // ISO/IEC 18013-5 table B.3: a document signer bears the country of its CA.
   const { country, organization } = subjectNames(root.certificate);
@@ -100,10 +96,7 @@ const LEGAL_PERSON_ACCESS = '0.4.0.194118.1.2';
  * What every certificate of an internal CA says of that (ISO/IEC 18013-5 tables B.1 and B.3, ETSI EN 319 412-2 section 4.4.1).
  * @param key of the CA.
  */
-export function issuerMembers(
-  { tenantId, publicUrl, holder }: Pick<LeafToCertify, 'tenantId' | 'publicUrl' | 'holder'>,
-  key: PublicJwk,
-) {
+export function issuerMembers({ tenantId, publicUrl, holder }: Pick<LeafToCertify, 'tenantId' | 'publicUrl' | 'holder'>, key: PublicJwk) {
   const { revocationList, certificate } = authorityAddresses(publicUrl, tenantId, key);
   const issuerContact = holder.contact ?? issuerIdentifier({ publicUrl }, tenantId);
   return { revocationList, issuerCertificate: certificate, issuerContact };

@@ -11,7 +11,7 @@ import type { TenantRepositories } from '../ports/repositories.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import { type CertificateHolder, certifyDocumentSigner, leafOf } from './certify-leaf.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
-import { assertUsagesFit, readCertificates } from './read-certificates.ts';
+import { assertUsagesFit, parseCertificates } from './parse-certificates.ts';
 
 /** Members of the caller's document. */
 export type ChangedMembers = { readonly certificates: string; readonly usages: string };
@@ -33,9 +33,7 @@ export async function changedKeyChain(
   now: Date,
   paths: ChangedMembers,
 ): Promise<KeyChain> {
-  if (wanted.usages?.length === 0 && known.usages.length > 0) {
-    throw invalidInput(paths.usages, 'at least one is needed');
-  }
+  if (wanted.usages?.length === 0 && known.usages.length > 0) throw invalidInput(paths.usages, 'at least one is needed');
   const changed = { ...settingsOf(known, wanted), updatedAt: now };
   assertRotationFits(changed);
   const lost = known.usages.filter((usage) => !changed.usages.includes(usage));
@@ -48,27 +46,17 @@ export async function changedKeyChain(
       : await withCertificates(own, signing, wanted.certificates, { now, path: paths.certificates });
   if (wanted.usages?.includes('signing')) assertSigner(certified);
   if (isSelfSigned(certified.active)) assertSelfSignedFits(certified.usages, paths.usages);
-  if (wanted.usages !== undefined) {
-    assertUsagesFit(certified.active.certificates, certified.usages, paths.usages);
-  }
+  if (wanted.usages !== undefined) assertUsagesFit(certified.active.certificates, certified.usages, paths.usages);
   return certified;
 }
 
-type SigningPorts = {
-  readonly certificateAuthority: CertificateAuthority;
-  readonly clock: Clock;
-  readonly settings: ServiceSettings;
-};
+type SigningPorts = { readonly certificateAuthority: CertificateAuthority; readonly clock: Clock; readonly settings: ServiceSettings };
 
 /**
  * A key that signs credentials has a certificate for mdocs; one that is to sign them from now on needs it, too.
  * @returns undefined when it has one, or its certificates come from outside.
  */
-export async function signerFor(
-  ports: SigningPorts,
-  chain: KeyChain,
-  holder: CertificateHolder,
-): Promise<KeyLeaf | undefined> {
+export async function signerFor(ports: SigningPorts, chain: KeyChain, holder: CertificateHolder): Promise<KeyLeaf | undefined> {
   const { root, active } = chain;
   if (root === undefined || active.documentSigner !== undefined) return undefined;
   const leaf = { ...leafOf(ports, chain, root, holder), notAfter: active.notAfter };
@@ -91,9 +79,7 @@ function settingsOf({ description: before, ...chain }: KeyChain, wanted: KeyChai
 /** The leaf may have been renewed while the certificate was made. */
 function withSigner(chain: KeyChain, leaf: KeyLeaf | undefined): KeyChain {
   const isPresent =
-    leaf !== undefined &&
-    isSameHandle(leaf.key.handle, chain.active.key.handle) &&
-    leaf.certificates[0] === chain.active.certificates[0];
+    leaf !== undefined && isSameHandle(leaf.key.handle, chain.active.key.handle) && leaf.certificates[0] === chain.active.certificates[0];
   return isPresent ? { ...chain, active: leaf } : chain;
 }
 
@@ -111,7 +97,7 @@ async function withCertificates(
   { now, path }: { readonly now: Date; readonly path: string },
 ): Promise<KeyChain> {
   const { key, certificates } = chain.active;
-  const read = readCertificates(pem, { key: key.publicJwk, usages: chain.usages }, now, path);
+  const read = parseCertificates(pem, { key: key.publicJwk, usages: chain.usages }, now, path);
   if (read.certificates.join() === certificates.join()) return chain;
   if (chain.root !== undefined) await assertNoAnchor(repositories, chain.id);
   return replaceLeaf(chain, 'upload', { key, ...read }, now);

@@ -1,10 +1,5 @@
 import type { TenantActor } from '../../domain/audit/audit-entry.ts';
-import {
-  type CompromisedKeys,
-  chainsOfPublicKey,
-  compromisedKeys,
-  withMarks,
-} from '../../domain/keys/compromised-keys.ts';
+import { type CompromisedKeys, chainsOfPublicKey, compromisedKeys, withMarks } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import { replaceLeaf } from '../../domain/keys/rotation.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -14,7 +9,7 @@ import type { PortsOf } from '../needs.ts';
 import type { Log } from '../ports/log.ts';
 import type { ReportedKey, TenantRepositories } from '../ports/repositories.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { withNewKeys } from './new-keys.ts';
 import { isUnchanged, makeLeaf, type RENEWAL_PORTS } from './renew-leaf.ts';
 
@@ -50,11 +45,7 @@ export async function markCompromised(
     const next = new Map<string, NextLeaf>();
     for (const one of all.filter((candidate) => isActiveKey(candidate, key))) {
       const kmsProvider = one.id === chain.id ? (provider ?? one.kmsProvider) : one.kmsProvider;
-      next.set(one.id, {
-        before: one,
-        kmsProvider,
-        ...(await nextLeaf(remembering, one, kmsProvider, chain)),
-      });
+      next.set(one.id, { before: one, kmsProvider, ...(await nextLeaf(remembering, one, kmsProvider, chain)) });
     }
     return store.forTenant(
       tenantId,
@@ -98,12 +89,7 @@ async function renewStatusLists(
   }
 }
 
-type NextLeaf = {
-  readonly before: KeyChain;
-  readonly kmsProvider: string;
-  readonly leaf?: KeyLeaf;
-  readonly reason?: string;
-};
+type NextLeaf = { readonly before: KeyChain; readonly kmsProvider: string; readonly leaf?: KeyLeaf; readonly reason?: string };
 
 /** A sibling that cannot be rotated keeps no other key chain from it. */
 async function nextLeaf(
@@ -149,10 +135,7 @@ function changedMeanwhile(): Failure {
 /** @throws Failure `conflict` for a compromised key, which nobody may certify, and which signs no request for that. */
 export function assertNotCompromised(chain: KeyChain, all: readonly KeyChain[]): void {
   if (!compromisedKeys(all).has(thumbprint(chain.active.key.publicJwk))) return;
-  throw new Failure(
-    'conflict',
-    `the key of the key chain ${chain.id} is compromised: rotate it, or create another key chain`,
-  );
+  throw new Failure('conflict', `the key of the key chain ${chain.id} is compromised: rotate it, or create another key chain`);
 }
 
 /** Compromised keys of a tenant, also of key chains that it removed. They are read once for each state of its keys. */
@@ -163,59 +146,52 @@ export async function compromisedKeysOf(configured: TenantConfiguration): Promis
 
 export type { ReportedKey };
 
+/** A public key with which a key chain signs. */
+export type ActiveKey = { readonly keyChainId: string; readonly thumbprint: string };
+
+/** Keys of the key chains that sign: none that the tenant itself marked as compromised. */
+export function activeKeysOf(chains: readonly KeyChain[]): readonly ActiveKey[] {
+  return chains
+    .filter(({ active }) => active.revokedAt === undefined)
+    .map(({ id, active }) => ({ keyChainId: id, thumbprint: thumbprint(active.key.publicJwk) }));
+}
+
 /**
- * Warns the operator of other tenants that sign with a compromised key. The log is the operator's: no tenant hears of
- * another one.
- * @param chains of one tenant.
+ * Warns the operator of other tenants that sign with a compromised key. The log is the operator's: no tenant hears of another one.
+ * @param keys with which one tenant signs.
  * @param reported keys that any tenant marked, with the tenants that did.
  */
-export function warnOfSharedKeys(
-  log: Log,
-  tenantId: string,
-  chains: readonly KeyChain[],
-  reported: readonly ReportedKey[],
-): number {
+export function warnOfSharedKeys(log: Log, tenantId: string, keys: readonly ActiveKey[], reported: readonly ReportedKey[]): number {
   const own = new Set(reported.filter((one) => one.tenantId === tenantId).map((one) => one.thumbprint));
   const foreign = reported.filter((one) => one.tenantId !== tenantId && !own.has(one.thumbprint));
   if (foreign.length === 0) return 0;
   let count = 0;
-  for (const chain of chains) {
-    const key = thumbprint(chain.active.key.publicJwk);
+  for (const { keyChainId, thumbprint: key } of keys) {
     const reporter = foreign.find((one) => one.thumbprint === key);
-    if (reporter === undefined || chain.active.revokedAt !== undefined) continue;
+    if (reporter === undefined) continue;
     count++;
     log.warn(
       'a tenant signs with a public key that another tenant reported as compromised: have its administrator rotate ' +
         'the key chain with compromised: true',
-      { tenantId, keyChainId: chain.id, thumbprint: key, reportedBy: reporter.tenantId },
+      { tenantId, keyChainId, thumbprint: key, reportedBy: reporter.tenantId },
     );
   }
   return count;
 }
 
 /** Looks through all tenants. Never throws: it runs beside the request that reported the key. */
-export async function reportSharedKeys({
-  store,
-  log,
-}: {
-  readonly store: Store;
-  readonly log: Log;
-}): Promise<number> {
+export async function reportSharedKeys({ store, log }: { readonly store: Store; readonly log: Log }): Promise<number> {
   try {
     const reported = await store.forService(({ recordedKeys }) => recordedKeys.compromised());
     let count = 0;
     for (const { id } of await store.forService(({ tenants }) => tenants.list())) {
       const chains = await store.forTenant(id, ({ keyChains }) => keyChains.list());
-      count += warnOfSharedKeys(log, id, chains, reported);
+      count += warnOfSharedKeys(log, id, activeKeysOf(chains), reported);
       await new Promise((resolve) => setImmediate(resolve));
     }
     return count;
   } catch (error) {
-    log.error(
-      'whether other tenants have a compromised key is looked at by the next run of renew-key-chains',
-      {},
-      error,
-    );
+    log.error('whether other tenants have a compromised key is looked at by the next run of renew-key-chains', {}, error);
     return 0;
   }
 }

@@ -1,46 +1,26 @@
 import { chainsOfPublicKey } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
-import type {
-  KeyChainCreation,
-  KeyChainImport,
-  KeyChainRotation,
-  KeyChainUpdate,
-} from '../../domain/keys/key-chain-input.ts';
-import {
-  assertCertifiedFor,
-  assertKeepsPurpose,
-  assertMayTouch,
-} from '../../domain/keys/key-chain-rights.ts';
+import type { KeyChainCreation, KeyChainImport, KeyChainRotation, KeyChainUpdate } from '../../domain/keys/key-chain-input.ts';
+import { assertCertifiedFor, assertKeepsPurpose, assertMayTouch } from '../../domain/keys/key-chain-rights.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { thumbprint } from '../../domain/shared/jwk.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { type KeyProvider, Kms } from '../ports/kms.ts';
 import { Log } from '../ports/log.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwnAlone } from '../transactions/own-changes.ts';
 import { type ChangedMembers, changedKeyChain, signerFor } from './changed-key-chain.ts';
-import {
-  assertNotCompromised,
-  type CompromiseReport,
-  markCompromised,
-  reportSharedKeys,
-} from './compromised-key.ts';
+import { assertNotCompromised, type CompromiseReport, markCompromised, reportSharedKeys } from './compromised-key.ts';
 import { assertNotLast, assertUnused } from './key-references.ts';
 import { withNewKeys } from './new-keys.ts';
 import { RENEWAL_PORTS, renewLeaf } from './renew-leaf.ts';
 import { DESTROYING, destroyRetiredKeys } from './retired-keys.ts';
-import {
-  assertAlgorithm,
-  assertProvider,
-  MAKING_KEY_CHAINS,
-  makeWantedKeyChain,
-  withPresentRoot,
-} from './wanted-key-chain.ts';
+import { assertAlgorithm, assertProvider, MAKING_KEY_CHAINS, makeWantedKeyChain, withPresentRoot } from './wanted-key-chain.ts';
 
 /** Keys that a removal destroys before it answers; the job takes the rest. */
 const MAX_DESTROYED = 20;
@@ -84,11 +64,7 @@ export class CreateKeyChain extends needs({ ...MAKING_KEY_CHAINS, store: Store, 
           const present = await keyChains.list();
           const chain = withPresentRoot(present, rootId, made);
           assertMayTouch(caller.roles, [chain], present);
-          assertCertifiedFor(chain.usages, chain.root, {
-            all: present,
-            path: 'rootKeyChainId',
-            profile: tenant.profile,
-          });
+          assertCertifiedFor(chain.usages, chain.root, { all: present, path: 'rootKeyChainId', profile: tenant.profile });
           await keyChains.add(chain);
           return chain;
         },
@@ -129,9 +105,7 @@ export class UpdateKeyChain extends needs({
     paths: ChangedMembers = { certificates: 'certificates', usages: 'usages' },
   ): Promise<KeyChain> {
     const { store, clock } = this.ports;
-    const signer = wanted.usages?.includes('signing')
-      ? await this.#signer(caller, id, wanted.usages)
-      : undefined;
+    const signer = wanted.usages?.includes('signing') ? await this.#signer(caller, id, wanted.usages) : undefined;
     return changeOwnAlone(store, caller, async (own) => {
       const known = await own.keyChains.get(id);
       const all = await own.keyChains.list();
@@ -187,8 +161,7 @@ export class RotateKeyChain extends needs(RENEWAL_PORTS) {
     const all = await store.forTenant(tenantId, ({ keyChains }) => keyChains.list());
     const chain = all.find((one) => one.id === id);
     if (chain === undefined) throw new Failure('not_found', 'there is no such key chain');
-    const siblings =
-      wanted.compromised === true ? chainsOfPublicKey(all, thumbprint(chain.active.key.publicJwk)) : [];
+    const siblings = wanted.compromised === true ? chainsOfPublicKey(all, thumbprint(chain.active.key.publicJwk)) : [];
     assertMayTouch(caller.roles, [chain, ...siblings], all);
     const { algorithm } = chain.active.key.handle;
     assertAlgorithm(kms, { tenantId, provider: provider ?? chain.kmsProvider }, algorithm, path);
@@ -218,18 +191,16 @@ export class ListKeyProviders extends needs({ kms: Kms }) {
     const { kms } = this.ports;
     const own = (await configured.tenant()).kms ?? kms.providerOf(tenantId);
     return Promise.all(
-      kms.providers(tenantId).map(async (provider) => ({
-        ...provider,
-        isOwn: provider.name === own,
-        answers: await this.#answers(provider.name),
-      })),
+      kms
+        .providers(tenantId)
+        .map(async (provider) => ({ ...provider, isOwn: provider.name === own, answers: await this.#answers(provider.name) })),
     );
   }
 
   /** Why it does not is for the log and `GET /health`: it concerns the operator. */
   async #answers(name: string): Promise<boolean> {
     try {
-      await this.ports.kms.check(name);
+      await this.ports.kms.assertReachable(name);
       return true;
     } catch {
       return false;

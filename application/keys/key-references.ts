@@ -1,4 +1,4 @@
-import { type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
+import { findKeyChain, type KeyChain, type KeyUsage, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import { holdsTo } from '../../domain/shared/finding.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
@@ -42,18 +42,14 @@ async function referencesTo(repositories: TenantRepositories, id: string): Promi
 
 /** @throws Failure `conflict` when anything names the key chain. */
 export async function assertUnused(repositories: TenantRepositories, id: string): Promise<void> {
-  refuse(id, await referencesTo(repositories, id));
+  assertUnreferenced(id, await referencesTo(repositories, id));
 }
 
 /** @throws Failure `conflict` when something needs the key chain for one of these usages. */
-export async function assertUnusedFor(
-  repositories: TenantRepositories,
-  id: string,
-  usages: readonly KeyUsage[],
-): Promise<void> {
+export async function assertUnusedFor(repositories: TenantRepositories, id: string, usages: readonly KeyUsage[]): Promise<void> {
   if (usages.length === 0) return;
   const references = await referencesTo(repositories, id);
-  refuse(
+  assertUnreferenced(
     id,
     references.filter(({ usage }) => usage !== undefined && usages.includes(usage)),
   );
@@ -63,10 +59,7 @@ export async function assertUnusedFor(
  * Nothing may rest on an internal CA that goes.
  * @throws Failure `conflict` when a presentation configuration trusts it.
  */
-export async function assertNoAnchor(
-  { presentationConfigurations }: TenantRepositories,
-  id: string,
-): Promise<void> {
+export async function assertNoAnchor({ presentationConfigurations }: TenantRepositories, id: string): Promise<void> {
   const user = (await presentationConfigurations.list()).find(({ trustAnchors = [] }) =>
     trustAnchors.some((anchor) => 'keyChainId' in anchor && anchor.keyChainId === id),
   );
@@ -89,7 +82,7 @@ export async function assertNotLast(
   const all = await repositories.keyChains.list();
   const others = all.filter(({ id }) => id !== chain.id);
   for (const usage of lost) {
-    if (!isUsable([chain], usage, now) || isUsable(others, usage, now)) continue;
+    if (findKeyChain([chain], usage, now) === undefined || findKeyChain(others, usage, now) !== undefined) continue;
     const need = await needOf(repositories, usage);
     if (need === undefined) continue;
     const message = `the key chain ${chain.id} is the last for the usage ${usage}, which ${need} needs`;
@@ -119,17 +112,7 @@ async function needOf(repositories: TenantRepositories, usage: KeyUsage): Promis
   return list && `status list ${list.id}`;
 }
 
-function isUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): boolean {
-  try {
-    pickKeyChain(chains, usage, now);
-    return true;
-  } catch (error) {
-    if (error instanceof Failure) return false;
-    throw error;
-  }
-}
-
-function refuse(id: string, references: readonly Reference[]): void {
+function assertUnreferenced(id: string, references: readonly Reference[]): void {
   if (references.length === 0) return;
   const places = [...new Set(references.map(({ place }) => place))].slice(0, 5);
   throw new Failure('conflict', `the key chain ${id} is in use by: ${places.join(', ')}`);
@@ -139,7 +122,7 @@ function refuse(id: string, references: readonly Reference[]): void {
  * A configuration may only name a key chain that could sign now.
  * @throws Failure `invalid_input` at `path`, whatever is wrong with the reference.
  */
-export function requireKeyChain(
+export function assertKeyChainUsable(
   chains: readonly KeyChain[],
   usage: KeyUsage,
   id: string | null | undefined,

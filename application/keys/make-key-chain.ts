@@ -1,15 +1,6 @@
-import {
-  caValidity,
-  commonNames,
-  DEFAULT_CERT_VALIDITY_DAYS,
-  leafValidity,
-} from '../../domain/keys/certificate-profile.ts';
+import { caValidity, commonNames, DEFAULT_CERT_VALIDITY_DAYS, leafValidity } from '../../domain/keys/certificate-profile.ts';
 import type { KeyChain, KeyLeaf, KeyRoot, KeyUsage } from '../../domain/keys/key-chain.ts';
-import {
-  assertRotationFits,
-  DEFAULT_ROTATION_DAYS,
-  type RotationSettings,
-} from '../../domain/keys/rotation.ts';
+import { assertRotationFits, DEFAULT_ROTATION_DAYS, type RotationSettings } from '../../domain/keys/rotation.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
@@ -97,9 +88,7 @@ async function certified(
 
 function makeKey({ kms }: Ports, wanted: NewKeyChain): Promise<StoredKey> {
   const { tenantId, algorithm = 'ES256', provider, leafKey } = wanted;
-  return leafKey === undefined
-    ? kms.generate(tenantId, algorithm, provider)
-    : kms.import(tenantId, leafKey, provider);
+  return leafKey === undefined ? kms.generate(tenantId, algorithm, provider) : kms.import(tenantId, leafKey, provider);
 }
 
 async function makeRoot(ports: Ports, wanted: NewKeyChain, now: Date): Promise<KeyRoot> {

@@ -41,11 +41,7 @@ export class MoveKeyChains extends needs(RENEWAL_PORTS) {
    * @returns what became of each key chain, as soon as it has.
    * @throws Failure `not_found` for an unknown tenant, `invalid_input` for an unknown provider.
    */
-  async *execute(
-    tenantId: TenantId,
-    provider: string,
-    check: (chain: KeyChain) => void = () => {},
-  ): AsyncGenerator<Moved> {
+  async *execute(tenantId: TenantId, provider: string, check: (chain: KeyChain) => void = () => {}): AsyncGenerator<Moved> {
     const { store, kms, clock } = this.ports;
     const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
     assertProvider(kms, tenantId, provider, 'kms');

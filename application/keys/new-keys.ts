@@ -1,12 +1,6 @@
 import { type KeyHandle, type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
-import {
-  type KeyProvider,
-  Kms,
-  type PrivateKeyMaterial,
-  type SigningKey,
-  type ToSign,
-} from '../ports/kms.ts';
+import { type KeyProvider, Kms, type PrivateKeyMaterial, type SigningKey, type ToSign } from '../ports/kms.ts';
 import type { Log } from '../ports/log.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 
@@ -39,11 +33,7 @@ class RememberingKms extends Kms {
     this.#kms = kms;
   }
 
-  override async generate(
-    tenantId: string,
-    algorithm: SigningAlgorithm,
-    provider?: string,
-  ): Promise<StoredKey> {
+  override async generate(tenantId: string, algorithm: SigningAlgorithm, provider?: string): Promise<StoredKey> {
     return this.#remember(tenantId, await this.#kms.generate(tenantId, algorithm, provider));
   }
 
@@ -59,10 +49,7 @@ class RememberingKms extends Kms {
     return this.#kms.sign(key, data);
   }
 
-  override signMany(
-    key: SigningKey,
-    datas: readonly ToSign[],
-  ): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+  override signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
     return this.#kms.signMany(key, datas);
   }
 
@@ -82,8 +69,8 @@ class RememberingKms extends Kms {
     return this.#kms.providerOf(tenantId);
   }
 
-  override check(provider: string): Promise<void> {
-    return this.#kms.check(provider);
+  override assertReachable(provider: string): Promise<void> {
+    return this.#kms.assertReachable(provider);
   }
 
   async undo(log: Log): Promise<void> {

@@ -1,18 +1,13 @@
 import { hash } from 'node:crypto';
 import type { RecordedKey } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain, KeyRoot } from '../../domain/keys/key-chain.ts';
-import {
-  authorityOf,
-  listTimes,
-  type RevokedCertificate,
-  revokedUnder,
-} from '../../domain/keys/revoked-leaves.ts';
+import { authorityOf, listTimes, type RevokedCertificate, revokedUnder } from '../../domain/keys/revoked-leaves.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { CertificateAuthority } from '../ports/certificate-authority.ts';
+import { WORLD } from '../transactions/known.ts';
 
 /** Something of an authority as everybody may have it. */
 export type AuthorityDocument = {
@@ -60,11 +55,7 @@ export class AuthorityPublisher extends needs({ ...WORLD, certificateAuthority: 
   async #find(
     tenantId: TenantId,
     authorityId: string,
-  ): Promise<{
-    readonly chains: readonly KeyChain[];
-    readonly root: KeyRoot;
-    readonly records: readonly RecordedKey[];
-  }> {
+  ): Promise<{ readonly chains: readonly KeyChain[]; readonly root: KeyRoot; readonly records: readonly RecordedKey[] }> {
     const configured = await this.ports.tenantConfigurations.stored(tenantId);
     const chains = await configured?.keyChains();
     const root = chains && authorityOf(chains, authorityId);

@@ -37,11 +37,7 @@ type Renewal = {
  * @param chain as it was read a moment ago.
  * @throws Failure `conflict` when it cannot be renewed, or was changed meanwhile.
  */
-export async function renewLeaf(
-  ports: RenewalPorts,
-  chain: KeyChain,
-  { step, provider, by }: Renewal,
-): Promise<KeyChain> {
+export async function renewLeaf(ports: RenewalPorts, chain: KeyChain, { step, provider, by }: Renewal): Promise<KeyChain> {
   const { store, clock } = ports;
   const kmsProvider = provider ?? chain.kmsProvider;
   return withNewKeys(ports, async (remembering) => {
@@ -51,9 +47,7 @@ export async function renewLeaf(
       async ({ keyChains }) => {
         const now = clock.now();
         const known = await keyChains.get(chain.id);
-        if (!isUnchanged(known, chain)) {
-          throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
-        }
+        if (!isUnchanged(known, chain)) throw new Failure('conflict', 'the key chain was changed or rotated meanwhile; try again');
         assertRenewable(known, now);
         const renewed = { ...replaceLeaf(known, step, leaf, now), kmsProvider };
         await keyChains.put(renewed);

@@ -12,7 +12,7 @@ export class DestroyRetiredKeys extends needs(DESTROYING) {
   async execute(limit: number): Promise<number> {
     const { kms } = this.ports;
     const answers = (provider: string) =>
-      kms.check(provider).then(
+      kms.assertReachable(provider).then(
         () => true,
         () => false,
       );
@@ -63,8 +63,7 @@ async function destroyed(
     await kms.remove({ tenantId, handle });
     return true;
   } catch (error) {
-    const reason =
-      error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     const about = { tenantId, provider: handle.kms, keyId: handle.keyId, reason };
     log.warn('a key that nothing needs is still at its provider; it will be tried again', about);
     return false;

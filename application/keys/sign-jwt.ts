@@ -3,8 +3,8 @@ import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { thumbprint } from '../../domain/shared/jwk.ts';
-import { madeOnce } from '../made-once.ts';
 import type { Kms } from '../ports/kms.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
 
 export type JwtToSign = {
   /** Signs with its active key; its certificates become `x5c`, without the trust anchor. */
@@ -39,9 +39,7 @@ function encodedHeader(request: JwtToSign): string {
   if (header !== undefined) return encodeBase64url(JSON.stringify({ ...header, ...ownHeader(request) }));
 
   const known = madeOnce(encodedHeaders, chain, () => new Map<string, string>());
-  return madeOnce(known, `${typ} ${withJwk} ${withKid}`, () =>
-    encodeBase64url(JSON.stringify(ownHeader(request))),
-  );
+  return madeOnce(known, `${typ} ${withJwk} ${withKid}`, () => encodeBase64url(JSON.stringify(ownHeader(request))));
 }
 
 function ownHeader({ chain, typ, withJwk = false, withKid = false }: JwtToSign): object {

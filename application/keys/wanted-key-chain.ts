@@ -11,8 +11,8 @@ import type { PortsOf } from '../needs.ts';
 import type { Kms } from '../ports/kms.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { MAKING, makeKeyChain, type NewKeyChain } from './make-key-chain.ts';
-import { readPrivateKey } from './private-key.ts';
-import { readCertificates } from './read-certificates.ts';
+import { parseCertificates } from './parse-certificates.ts';
+import { parsePrivateKey } from './private-key.ts';
 
 export type WantedKeyChain = KeyChainCreation | KeyChainImport;
 
@@ -28,11 +28,7 @@ type Ports = PortsOf<typeof MAKING_KEY_CHAINS>;
  * @throws Failure `conflict` when the id is taken; `invalid_input` for what does not go together, a key that is none of
  *   ours, certificates that are not for it, an unknown root, and a KMS provider that there is not or that takes no keys.
  */
-export async function makeWantedKeyChain(
-  ports: Ports,
-  owner: KeyOwner,
-  wanted: WantedKeyChain,
-): Promise<KeyChain> {
+export async function makeWantedKeyChain(ports: Ports, owner: KeyOwner, wanted: WantedKeyChain): Promise<KeyChain> {
   if ('key' in wanted) return takeIn(ports, owner, wanted);
   return makeKeyChain(ports, created(ports.kms, commonOf(ports, owner, wanted), wanted));
 }
@@ -42,9 +38,7 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyCh
   const { tenant } = owner;
   const provider = wanted.kmsProvider ?? tenant.kms ?? undefined;
   const { rotationEnabled, rotationIntervalDays, certValidityDays } = wanted;
-  if (owner.chains.some((chain) => chain.id === id)) {
-    throw new Failure('conflict', 'a key chain of this id exists already');
-  }
+  if (owner.chains.some((chain) => chain.id === id)) throw new Failure('conflict', 'a key chain of this id exists already');
   assertProvider(kms, tenant.id, provider);
   const root = rootKeyChainId === undefined ? undefined : rootOf(owner.chains, rootKeyChainId);
   return {
@@ -56,7 +50,11 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyCh
     publicUrl: settings.publicUrl,
     holder: tenant,
     ...defined({
-      ...{ id, provider, rotationEnabled, rotationIntervalDays, certValidityDays },
+      id,
+      provider,
+      rotationEnabled,
+      rotationIntervalDays,
+      certValidityDays,
       country: wanted.country ?? tenant.country ?? undefined,
       description: wanted.description ?? undefined,
       certification: root && ({ by: 'root', root } as const),
@@ -64,33 +62,25 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, wanted: WantedKeyCh
   };
 }
 
-function created(
-  kms: Kms,
-  common: NewKeyChain,
-  { algorithm, selfSigned = false }: KeyChainCreation,
-): NewKeyChain {
+function created(kms: Kms, common: NewKeyChain, { algorithm, selfSigned = false }: KeyChainCreation): NewKeyChain {
   assertAlgorithm(kms, common, algorithm);
   const known = { ...common, ...defined({ algorithm }) };
   if (!selfSigned) return known;
   assertSelfSignedFits(common.usages, 'selfSigned');
-  if (common.certification !== undefined) {
-    throw invalidInput('selfSigned', 'give either selfSigned or rootKeyChainId');
-  }
+  if (common.certification !== undefined) throw invalidInput('selfSigned', 'give either selfSigned or rootKeyChainId');
   return { ...known, certification: { by: 'itself' } };
 }
 
 async function takeIn(ports: Ports, owner: KeyOwner, wanted: KeyChainImport): Promise<KeyChain> {
-  const { pkcs8, publicJwk, algorithm } = readPrivateKey(wanted.key as string | JsonObject);
+  const { pkcs8, publicJwk, algorithm } = parsePrivateKey(wanted.key as string | JsonObject);
   try {
     const common = commonOf(ports, owner, wanted);
     assertAlgorithm(ports.kms, common, algorithm, 'key');
     const known = { ...common, algorithm, leafKey: pkcs8 };
     if (wanted.certificates === undefined) return await makeKeyChain(ports, known);
-    if (common.certification !== undefined) {
-      throw invalidInput('rootKeyChainId', 'give either certificates or rootKeyChainId');
-    }
+    if (common.certification !== undefined) throw invalidInput('rootKeyChainId', 'give either certificates or rootKeyChainId');
     const certified = { key: publicJwk, usages: common.usages };
-    const read = readCertificates(wanted.certificates, certified, ports.clock.now(), 'certificates');
+    const read = parseCertificates(wanted.certificates, certified, ports.clock.now(), 'certificates');
     return await makeKeyChain(ports, { ...known, certification: { by: 'others', ...read } });
   } catch (error) {
     const isOfKms = error instanceof Failure && error.code === 'invalid_input' && !error.details.errors;
@@ -102,20 +92,12 @@ async function takeIn(ports: Ports, owner: KeyOwner, wanted: KeyChainImport): Pr
 }
 
 /** @throws Failure `invalid_input` at `path` for a provider that there is not for this tenant. */
-export function assertProvider(
-  kms: Kms,
-  tenantId: string,
-  name: string | undefined,
-  path = 'kmsProvider',
-): void {
+export function assertProvider(kms: Kms, tenantId: string, name: string | undefined, path = 'kmsProvider'): void {
   const names = kms.providers(tenantId).map((provider) => provider.name);
   if (name === undefined || names.includes(name)) return;
   // Only an account that manages tenants is told of providers that belong to others.
   if (path === 'kms' && kms.providers().some((provider) => provider.name === name)) {
-    throw invalidInput(
-      path,
-      `The KMS provider "${name}" is not for this tenant: KMS_CONFIG names others in onlyFor.`,
-    );
+    throw invalidInput(path, `The KMS provider "${name}" is not for this tenant: KMS_CONFIG names others in onlyFor.`);
   }
   throw invalidInput(path, `There is no KMS provider "${name}", but: ${names.join(', ')}.`);
 }
@@ -131,10 +113,7 @@ export function assertAlgorithm(
   const known = kms.providers().find(({ name }) => name === wanted);
   if (known === undefined || known.algorithms.includes(algorithm)) return;
   const possible = known.algorithms.join(', ');
-  throw invalidInput(
-    path,
-    `The KMS provider "${wanted}" has no keys for ${algorithm}, but for: ${possible}.`,
-  );
+  throw invalidInput(path, `The KMS provider "${wanted}" has no keys for ${algorithm}, but for: ${possible}.`);
 }
 
 /**
@@ -142,11 +121,7 @@ export function assertAlgorithm(
  * while, and an authority that went meanwhile must not come back. Its key may be at another provider by now.
  * @returns the key chain with the authority as it is now. @throws Failure `invalid_input`.
  */
-export function withPresentRoot(
-  chains: readonly KeyChain[],
-  rootKeyChainId: string,
-  chain: KeyChain,
-): KeyChain {
+export function withPresentRoot(chains: readonly KeyChain[], rootKeyChainId: string, chain: KeyChain): KeyChain {
   const root = rootOf(chains, rootKeyChainId);
   if (root.certificate !== chain.root?.certificate) throw noRoot(rootKeyChainId);
   return { ...chain, root };

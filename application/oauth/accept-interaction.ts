@@ -1,12 +1,8 @@
-import {
-  completeAction,
-  type PendingPresentation,
-  type PendingWebStep,
-} from '../../domain/oauth/interaction.ts';
+import { completeAction, type PendingPresentation, type PendingWebStep } from '../../domain/oauth/interaction.ts';
 import type { WireAnswer } from '../../domain/oauth/interaction-wire.ts';
-import type { WebhookConfigValue } from '../../domain/sessions/session.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
 import { InteractionBackends } from './interaction-backends.ts';
 import { InteractionPresentation } from './interaction-presentation.ts';
@@ -28,7 +24,7 @@ export class AcceptInteractionPresentation extends needs({
     const opened = await interactionPresentation.open(pending, response);
     if (opened.kind === 'wallet_error') return this.#hearError(run, opened.code);
     const asking = { configured, wire: interaction.wire, now };
-    const verdict = await interactionPresentation.judge(asking, pending, opened.vpToken);
+    const verdict = await interactionPresentation.verify(asking, pending, opened.vpToken);
     const configuration = await configured.presentationConfiguration(pending.configurationId);
     const webhook = configuration?.webhook ?? undefined;
     if (!verdict.good) return this.#refuse(run, verdict, webhook);
@@ -40,7 +36,7 @@ export class AcceptInteractionPresentation extends needs({
   }
 
   /** A backend that is told of presentations has to take them. */
-  async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfigValue): Promise<WireAnswer> {
+  async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfig): Promise<WireAnswer> {
     const { interactionSteps, interactionBackends } = this.ports;
     const claimed = await interactionSteps.claim(run);
     const { credentials, report } = verdict;
@@ -60,11 +56,7 @@ export class AcceptInteractionPresentation extends needs({
   }
 
   /** The backend hears of it once it is over, without any value. */
-  async #refuse(
-    run: InteractionRun,
-    { reasons, report, credentials }: Verdict,
-    webhook: WebhookConfigValue | undefined,
-  ): Promise<never> {
+  async #refuse(run: InteractionRun, { reasons, report, credentials }: Verdict, webhook: WebhookConfig | undefined): Promise<never> {
     const { interactionSteps, interactionBackends } = this.ports;
     const denied = await interactionSteps.deny(run, reasons.join('; '));
     if (run.session !== undefined) {
@@ -79,10 +71,7 @@ export class AcceptInteractionPresentation extends needs({
  * A wallet goes on after its user was at a page of the customer. That the browser came back proves little, since the
  * user can go where the page would send them; so a customer to whom it matters names an address that is asked.
  */
-export class AcceptInteractionPage extends needs({
-  interactionSteps: InteractionSteps,
-  interactionBackends: InteractionBackends,
-}) {
+export class AcceptInteractionPage extends needs({ interactionSteps: InteractionSteps, interactionBackends: InteractionBackends }) {
   /** @throws Failure `access_denied` when the customer does not confirm; the authorization is over then. */
   async execute(run: InteractionRun, pending: PendingWebStep): Promise<WireAnswer> {
     const next = completeAction(run.interaction);
@@ -101,8 +90,7 @@ export class AcceptInteractionPage extends needs({
     const callbackUrl = action?.type === 'redirect_to_web' ? action.callbackUrl : undefined;
     if (callbackUrl === undefined) return run;
     const claimed = await interactionSteps.claim(run);
-    if (await interactionBackends.confirm(run.configured, claimed.session, callbackUrl, pageHandle))
-      return claimed;
+    if (await interactionBackends.confirm(run.configured, claimed.session, callbackUrl, pageHandle)) return claimed;
     throw await interactionSteps.deny(claimed, 'the web step was not confirmed');
   }
 }

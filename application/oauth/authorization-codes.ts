@@ -9,9 +9,9 @@ import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
-import { hashCode } from './redeem-grant.ts';
+import { hashCode } from './pre-authorized-code-grant.ts';
 
 /** Ends authorizations with a code (RFC 6749 section 4.1.2). */
 export class AuthorizationCodes extends needs({ store: Store, random: Random, settings: ServiceSettings }) {
@@ -23,20 +23,14 @@ export class AuthorizationCodes extends needs({ store: Store, random: Random, se
     configured: TenantConfiguration,
     authorization: Authorization,
     now: Date,
-    yielded: {
-      readonly identity?: Identity;
-      readonly presented?: readonly JsonObject[];
-      readonly used?: readonly UsedValue[];
-    } = {},
+    yielded: { readonly identity?: Identity; readonly presented?: readonly JsonObject[]; readonly used?: readonly UsedValue[] } = {},
   ): Promise<string | undefined> {
     const { store, random } = this.ports;
     const { request, holder, server, interaction } = authorization;
     const { credentialConfigurationIds: ids, codeChallenge, redirectUri, scope, queries } = request;
     const created =
       authorization.session === null
-        ? await walletInitiatedSession(this.ports, configured, ids, now, {
-            server: configured.issuerOf(server),
-          })
+        ? await walletInitiatedSession(this.ports, configured, ids, now, { server: configured.issuerOf(server) })
         : undefined;
     const session: Pick<Session, 'id' | 'publicId'> | null = created ?? authorization.session;
     if (session === null) throw new Error('an authorization without a session');

@@ -1,10 +1,6 @@
 import { scopeOf } from '../../domain/issuance/metadata.ts';
 import { AUTHORIZATION_LIFETIME_SECONDS, type Authorization } from '../../domain/oauth/authorization.ts';
-import {
-  type AuthorizationRequest,
-  type RequestNeeds,
-  readAuthorizationRequest,
-} from '../../domain/oauth/authorization-request.ts';
+import { type AuthorizationRequest, parseAuthorizationRequest, type RequestNeeds } from '../../domain/oauth/authorization-request.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { issuerOf } from '../../domain/oauth/servers.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -14,7 +10,7 @@ import type { PublicId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
 import { isMeantFor, isOffered } from './offered-sessions.ts';
 
@@ -24,33 +20,27 @@ const MAX_ISSUER_STATE_LENGTH = 256;
 type Ports = { readonly store: Store; readonly settings: ServiceSettings };
 
 /** An authorization request and the session that its `issuer_state` refers to, if there is one. */
-type RequestOfWallet = {
-  readonly request: AuthorizationRequest;
-  readonly offer: Session | undefined;
-};
+type RequestOfWallet = { readonly request: AuthorizationRequest; readonly offer: Session | undefined };
 
 /**
  * Reads an authorization request of a wallet, pushed or interactive.
  * @param needs what it has to bring; everything unless given.
- * @throws Failure `invalid_request` and what `readAuthorizationRequest` throws.
+ * @throws Failure `invalid_request` and what `parseAuthorizationRequest` throws.
  */
-export async function readRequest(
+export async function parseRequest(
   { store, settings }: Ports,
   configured: TenantConfiguration,
   form: Readonly<Record<string, string>>,
   { client }: OAuthCaller,
   needs?: RequestNeeds,
 ): Promise<RequestOfWallet> {
-  const configurations = (await configured.credentialConfigurations()).map((entry) => ({
-    id: entry.id,
-    scope: scopeOf(entry),
-  }));
+  const configurations = (await configured.credentialConfigurations()).map((entry) => ({ id: entry.id, scope: scopeOf(entry) }));
   const named = client.clientId === undefined ? form : { ...form, client_id: client.clientId };
   const issuer = issuerIdentifier(settings, configured.tenantId);
   const offer = await sessionOf(store, configured, form['issuer_state']);
   const offered = offer?.request?.kind === 'issuance' ? offer.configurationIds : undefined;
   const context = { issuer, configurations, ...defined({ offered }) };
-  const request = readAuthorizationRequest(named, context, needs);
+  const request = parseAuthorizationRequest(named, context, needs);
   const { redirectUri } = request;
   // FAPI 2.0 section 5.3.2.2: wallets that are registered keep to their registration
   if (redirectUri !== undefined && client.redirectUris?.includes(redirectUri) === false) {
@@ -61,11 +51,7 @@ export async function readRequest(
   return { request: isRegistered ? { ...request, isRegisteredRedirect: true } : request, offer };
 }
 
-async function sessionOf(
-  store: Store,
-  { tenantId }: TenantConfiguration,
-  issuerState: string | undefined,
-): Promise<Session | undefined> {
+async function sessionOf(store: Store, { tenantId }: TenantConfiguration, issuerState: string | undefined): Promise<Session | undefined> {
   if (issuerState === undefined || issuerState.length > MAX_ISSUER_STATE_LENGTH) return undefined;
   return (await store.read(tenantId).sessionByPublicId(issuerState as PublicId))?.session;
 }

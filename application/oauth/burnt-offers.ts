@@ -1,20 +1,14 @@
 import type { GrantChange } from '../../domain/oauth/grant.ts';
-import {
-  type Delivery,
-  OPEN_STATUSES,
-  type Session,
-  type SessionOutcome,
-  statusAt,
-} from '../../domain/sessions/session.ts';
+import { type Delivery, OPEN_STATUSES, type Session, type SessionOutcome, statusAt } from '../../domain/sessions/session.ts';
 import { failed } from '../../domain/sessions/session-change.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
-import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
+import { type Known, WORLD } from '../transactions/known.ts';
 import { deliver, intend, withDelivery } from '../webhooks/deliveries.ts';
 import { webhookOfOutcome } from '../webhooks/outcome-webhook.ts';
 
@@ -96,12 +90,7 @@ export class BurntOffers extends needs({
     return all.flat();
   }
 
-  async #tell(
-    { configured }: Known,
-    session: Session,
-    told: readonly Told[],
-    eventDescription: string,
-  ): Promise<void> {
+  async #tell({ configured }: Known, session: Session, told: readonly Told[], eventDescription: string): Promise<void> {
     const about = { configured, session };
     const deliveries = await Promise.all(
       told.map(async ({ webhook, configurationId: credentialConfigurationId, intent }) => {

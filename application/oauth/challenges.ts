@@ -1,4 +1,4 @@
-import { makeChallenge, readChallenge } from '../../domain/oauth/challenge.ts';
+import { makeChallenge, parseChallenge } from '../../domain/oauth/challenge.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
@@ -6,12 +6,7 @@ import type { ServiceSettings } from '../ports/settings.ts';
 type Ports = { readonly random: Random; readonly settings: ServiceSettings };
 
 /** A challenge that says itself what it is for and when it was made: nothing is stored. */
-export function freshChallenge(
-  { random, settings }: Ports,
-  tenantId: TenantId,
-  purpose: string,
-  now: Date,
-): string {
+export function freshChallenge({ random, settings }: Ports, tenantId: TenantId, purpose: string, now: Date): string {
   const [key] = settings.nonceKeys;
   if (key === undefined) throw new Error('no key for challenges');
   return makeChallenge(key, tenantId, purpose, now, random.bytes(10));
@@ -36,5 +31,5 @@ export function acceptsChallenge(
   now: Date,
 ): boolean {
   if (challenge === undefined) return false;
-  return readChallenge(settings.nonceKeys, tenantId, purposeOf(issuer), now, challenge) !== undefined;
+  return parseChallenge(settings.nonceKeys, tenantId, purposeOf(issuer), now, challenge) !== undefined;
 }

@@ -1,29 +1,25 @@
 import { fitsKey } from '../../domain/formats/jose/compact.ts';
-import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { parseCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import type { WalletClient } from '../../domain/issuance/issuance-configuration.ts';
 import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
 import { registrationOf } from '../../domain/issuance/wallet-provider.ts';
-import { acceptAssertion, type OpenedAssertion, openAssertion } from '../../domain/oauth/client-assertion.ts';
-import {
-  acceptAttestation,
-  instanceKeyOf,
-  type OpenedAttestation,
-  openAttestation,
-} from '../../domain/oauth/client-attestation.ts';
+import { assertAssertionClaims, type OpenedAssertion, parseAssertion } from '../../domain/oauth/client-assertion.ts';
+import { assertAttestationClaims, instanceKeyOf, type OpenedAttestation, parseAttestation } from '../../domain/oauth/client-attestation.ts';
+import { parseDpopProof } from '../../domain/oauth/dpop.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, OperatorReason } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
+import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { acceptsChallenge, attestationChallenge } from './challenges.ts';
 import { ClientKeys } from './client-keys.ts';
-import { openCombined } from './combined-proof.ts';
 import { dpopNonceFor } from './dpop-proofs.ts';
 import { WalletProviderTrust } from './wallet-provider-trust.ts';
 
@@ -94,9 +90,7 @@ export class ClientAuthenticator extends needs({
     now: Date,
   ): Promise<AuthenticatedClient> {
     const { client_id: clientId, client_assertion: assertion, client_assertion_type: type } = form;
-    if (clientId !== undefined && clientId.length > MAX_CLIENT_ID_LENGTH) {
-      throw new Failure('invalid_request', 'client_id is too long');
-    }
+    if (clientId !== undefined && clientId.length > MAX_CLIENT_ID_LENGTH) throw new Failure('invalid_request', 'client_id is too long');
     const hasAssertion = assertion !== undefined || type !== undefined;
     // RFC 6749 section 2.3: one method per request
     if (hasAssertion && attestation.length + attestationPop.length > 0) {
@@ -105,25 +99,17 @@ export class ClientAuthenticator extends needs({
     const call = { configured, audience, now, clientId };
     // HAIP 1.0 goes by draft 07, which has the header only
     const mayCombine = dpop.length > 0 && configured.profile === null;
-    const attested = openAttestation(attestation, attestationPop, mayCombine);
+    const attested = parseAttestation(attestation, attestationPop, mayCombine);
     if (attested !== undefined && (await attests(configured))) return this.#attested(call, attested, dpop);
-    const registered = openAssertion(form);
+    const registered = parseAssertion(form);
     if (registered !== undefined) return this.#registered(call, registered);
     return unauthenticated(call);
   }
 
-  async #attested(
-    call: Call,
-    opened: OpenedAttestation,
-    dpop: readonly string[],
-  ): Promise<AuthenticatedClient> {
+  async #attested(call: Call, opened: OpenedAttestation, dpop: readonly string[]): Promise<AuthenticatedClient> {
     const { configured, audience, now } = call;
     const { walletClients, walletProviders, attestationMaxAgeSeconds } = await configured.issuance();
-    const provider = await this.ports.walletProviderTrust.check(
-      configured,
-      chainOf(opened.attestation.header),
-      now,
-    );
+    const provider = await this.ports.walletProviderTrust.verify(configured, chainOf(opened.attestation.header), now);
     if (!provider.trusted) throw invalidAttestation(provider.detail);
     const { attestation, pop } = opened;
     // Draft 10 section 7.1
@@ -139,7 +125,7 @@ export class ClientAuthenticator extends needs({
     if (!isAllowed(provider.key, issuance) || !isAllowed(instanceKey, issuance)) {
       throw invalidAttestation('this issuer does not take the alg of the attestation or of its proof');
     }
-    const accepted = acceptAttestation(opened, instanceKey, {
+    const accepted = assertAttestationClaims(opened, instanceKey, {
       audience,
       now,
       clientId: call.clientId,
@@ -154,9 +140,7 @@ export class ClientAuthenticator extends needs({
     // Other providers on the lists vouch for names of their own wallets, not for this one.
     const { chain, issuer } = provider.issuer;
     const registration = registrationOf(walletProviders, accepted.clientId, { chain, anchor: issuer.anchor });
-    if (registration === undefined) {
-      throw invalidAttestation('the sub of the attestation belongs to another wallet provider');
-    }
+    if (registration === undefined) throw invalidAttestation('the sub of the attestation belongs to another wallet provider');
     const { proof } = accepted;
     const isCombined = proof === undefined;
     const hasChallenge = await this.#verifyChallenge(
@@ -165,14 +149,12 @@ export class ClientAuthenticator extends needs({
       isCombined,
     );
     // Last, since it asks an address that the attestation names
-    const asked = await this.ports.walletProviderTrust.checkStatuses(configured, provider.issuer, {
-      ...{ what: 'the wallet attestation', payload: attestation.payload, now },
+    const asked = await this.ports.walletProviderTrust.verifyStatuses(configured, provider.issuer, {
+      what: 'the wallet attestation',
+      payload: attestation.payload,
+      now,
     });
-    if (!('statuses' in asked)) {
-      throw new Failure('invalid_client_attestation', asked.told, {
-        cause: new OperatorReason(asked.reason),
-      });
-    }
+    if (!('statuses' in asked)) throw new Failure('invalid_client_attestation', asked.told, { cause: new OperatorReason(asked.reason) });
     return {
       kind: 'attested',
       clientId: accepted.clientId,
@@ -201,9 +183,7 @@ export class ClientAuthenticator extends needs({
     if (use === 'optional' && (challenge === undefined || mayBeDpopNonce)) return false;
     const fresh = attestationChallenge(this.ports, configured.tenantId, audience, now);
     // The nonce of a combined proof is the challenge.
-    const dpopNonce = isCombined
-      ? fresh
-      : await dpopNonceFor(this.ports, configured, { issuer: audience, now });
+    const dpopNonce = isCombined ? fresh : await dpopNonceFor(this.ports, configured, { issuer: audience, now });
     throw new Failure('use_attestation_challenge', {
       message: 'the proof of possession needs the challenge of this response',
       attestationChallenge: fresh,
@@ -215,16 +195,12 @@ export class ClientAuthenticator extends needs({
     const { configured, audience, now } = call;
     const issuance = await configured.issuance();
     const client = findClient(issuance.walletClients, opened.clientId);
-    const keys =
-      client === undefined ? [] : await this.ports.clientKeys.candidates(configured.tenantId, client, opened);
+    const keys = client === undefined ? [] : await this.ports.clientKeys.candidates(configured.tenantId, client, opened);
     // RFC 7523 section 3; unknown clients and unknown keys look alike
-    if (
-      client === undefined ||
-      !keys.some((key) => isAllowed(key, issuance) && this.#verifies(opened.jws, key))
-    ) {
+    if (client === undefined || !keys.some((key) => isAllowed(key, issuance) && this.#verifies(opened.jws, key))) {
       throw invalidClient('no key of a registered client verifies client_assertion');
     }
-    const { hash, expiresAt } = acceptAssertion(opened, audience, now);
+    const { hash, expiresAt } = assertAssertionClaims(opened, audience, now);
     return {
       kind: 'registered',
       clientId: client.client_id,
@@ -263,9 +239,29 @@ function findClient(clients: readonly WalletClient[], clientId: string): WalletC
 /** HAIP 1.0 section 4.4.1: the key of the wallet provider stands in `x5c`. */
 function chainOf(header: JsonObject): readonly string[] {
   try {
-    return readCertificateChain(header);
+    return parseCertificateChain(header);
   } catch (error) {
     if (error instanceof Refusal) throw invalidAttestation('the attestation has no x5c of certificates');
     throw error;
   }
+}
+
+/**
+ * Whether a DPoP proof stands for the proof of possession of an attested key (attestation-based client authentication, draft 10
+ * section 7.3). What else makes a DPoP proof good is looked at where every one is.
+ * @param values every `DPoP` header field.
+ * @returns its nonce, which is the challenge.
+ * @throws Failure `invalid_client_attestation`, `invalid_dpop_proof`.
+ */
+function openCombined(signatures: Pick<Signatures, 'verify'>, values: readonly string[], instanceKey: PublicJwk): string | undefined {
+  const { key, signingInput, signature, payload } = parseDpopProof(values);
+  if (thumbprint(key) !== thumbprint(instanceKey) || !signatures.verify(key, signingInput, signature)) {
+    throw new Failure(
+      'invalid_client_attestation',
+      'without an OAuth-Client-Attestation-PoP header the DPoP proof has to be by the attested key',
+    );
+  }
+  const { nonce } = payload;
+  // A nonce that is not a string is not one of ours, and not absent either.
+  return nonce === undefined || typeof nonce === 'string' ? nonce : '';
 }

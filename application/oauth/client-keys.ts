@@ -4,12 +4,12 @@ import { keysFor, type OpenedAssertion } from '../../domain/oauth/client-asserti
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { decodeUtf8 } from '../../domain/shared/utf8.ts';
-import { boundedBytes } from '../bounded.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
 import { Remote, RemoteError } from '../ports/remote.ts';
-import { SingleFlight } from '../single-flight.ts';
+import { boundedBytes } from '../tenant-cache/bounded.ts';
+import { SingleFlight } from '../tenant-cache/single-flight.ts';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 256 * 1024;
@@ -31,18 +31,12 @@ export class ClientKeys extends needs({ remote: Remote, clock: Clock, log: Log }
   readonly #flights = new SingleFlight<KeySet>();
 
   /** @returns the keys with which the assertion may verify; none when they cannot be had. */
-  async candidates(
-    tenantId: string,
-    client: WalletClient,
-    assertion: OpenedAssertion,
-  ): Promise<readonly PublicJwk[]> {
+  async candidates(tenantId: string, client: WalletClient, assertion: OpenedAssertion): Promise<readonly PublicJwk[]> {
     const { jwks, jwks_uri: uri } = client;
     if (uri === undefined) return keysFor(assertion, jwks);
     const known = await this.#current(tenantId, uri);
     const candidates = keysFor(assertion, known.keys);
-    if (candidates.length > 0 || this.ports.clock.now().getTime() - known.triedAt < PAUSE_MS) {
-      return candidates;
-    }
+    if (candidates.length > 0 || this.ports.clock.now().getTime() - known.triedAt < PAUSE_MS) return candidates;
     // The key may be newer than our copy.
     return keysFor(assertion, (await this.#fetchOnce(tenantId, uri, known)).keys);
   }

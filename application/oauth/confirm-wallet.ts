@@ -2,10 +2,10 @@ import { type Authorization, isCurrent } from '../../domain/oauth/authorization.
 import { isSecret } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { assertServed } from './oauth-callers.ts';
 import { authorizationOf } from './pushed-requests.ts';
@@ -30,15 +30,10 @@ export class ConfirmWallet extends needs({ ...WORLD, authorizationCodes: Authori
    * @returns where the browser goes: to the wallet, with a code or an error.
    * @throws Failure `invalid_request` for a page, `not_found`.
    */
-  async execute(
-    tenantId: TenantId,
-    confirmation: Confirmation,
-  ): Promise<{ readonly location: string; readonly authorizationId: string }> {
+  async execute(tenantId: TenantId, confirmation: Confirmation): Promise<{ readonly location: string; readonly authorizationId: string }> {
     const { configured, authorization } = await this.#find(tenantId, confirmation);
     const { decision } = confirmation;
-    if (decision !== 'approve' && decision !== 'deny') {
-      throw new Failure('invalid_request', 'the decision is missing');
-    }
+    if (decision !== 'approve' && decision !== 'deny') throw new Failure('invalid_request', 'the decision is missing');
     const location =
       decision === 'approve'
         ? await this.#approve(configured, authorization)
@@ -57,8 +52,7 @@ export class ConfirmWallet extends needs({ ...WORLD, authorizationCodes: Authori
     if (!isCurrent(authorization, 'confirmation', confirmation, this.ports.clock.now())) throw unknown();
     if (authorization.stage !== 'confirming' || authorization.server !== 'chained') throw unknown();
     // RFC 9700 section 4.7: the one who answers is who logged in
-    if (!isSecret(browserSecrets.get(authorization.id) ?? '', authorization.upstream?.browserHash))
-      throw unknown();
+    if (!isSecret(browserSecrets.get(authorization.id) ?? '', authorization.upstream?.browserHash)) throw unknown();
     return { configured, authorization };
   }
 

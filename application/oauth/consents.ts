@@ -2,9 +2,9 @@ import type { ShownCredential } from '../../domain/issuance/shown-credential.ts'
 import type { Authorization } from '../../domain/oauth/authorization.ts';
 import { destinationOf } from '../../domain/oauth/authorization-response.ts';
 import type { TenantLook } from '../../domain/tenants/look.ts';
-import { shownCredentials } from '../issuance/shown-credentials.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { tenantLook } from '../tenants/tenant-look.ts';
+import { shownCredentials } from './shown-credentials.ts';
 
 /** What a page tells the user who is asked whether a wallet shall have credentials. */
 export type ConsentSubject = {
@@ -25,10 +25,7 @@ export type Consent = ConsentSubject & {
 };
 
 /** Says who asks for what, and where it would go. */
-export async function consentSubject(
-  configured: TenantConfiguration,
-  { request, holder }: Authorization,
-): Promise<ConsentSubject> {
+export async function consentSubject(configured: TenantConfiguration, { request, holder }: Authorization): Promise<ConsentSubject> {
   if (request.redirectUri === undefined) throw new Error('a page of an authorization that goes nowhere');
   return {
     look: await tenantLook(configured),

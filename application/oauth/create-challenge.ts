@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
+import { WORLD } from '../transactions/known.ts';
 import { attestationChallenge } from './challenges.ts';
 import { assertServed } from './oauth-callers.ts';
 

@@ -1,27 +1,17 @@
-import {
-  AUTHORIZATION_LIFETIME_SECONDS,
-  type Authorization,
-  moveOn,
-} from '../../domain/oauth/authorization.ts';
-import { readChallenge } from '../../domain/oauth/challenge.ts';
+import { AUTHORIZATION_LIFETIME_SECONDS, type Authorization, moveOn } from '../../domain/oauth/authorization.ts';
+import { parseChallenge } from '../../domain/oauth/challenge.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { freshChallenge } from './challenges.ts';
 import { type Consent, consentSubject } from './consents.ts';
-import {
-  bindBrowser,
-  isBoundBrowser,
-  type KeptByBrowser,
-  type SentBrowser,
-  sendToPage,
-} from './page-visits.ts';
+import { bindBrowser, isBoundBrowser, type KeptByBrowser, type SentBrowser, sendToPage } from './page-visits.ts';
 import { type BrowserRequest, findPushedRequest, visit } from './pushed-requests.ts';
 import { DENIED, endWithout, responseTo } from './wallet-responses.ts';
 
@@ -42,8 +32,7 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
    */
   async execute(tenantId: TenantId, browser: BrowserRequest): Promise<ShownConsent | SentBrowser> {
     return visit(this.ports, tenantId, 'built-in', browser, async (configured, authorization, now) => {
-      if (authorization.interaction !== undefined)
-        return this.#interact(configured, authorization, browser, now);
+      if (authorization.interaction !== undefined) return this.#interact(configured, authorization, browser, now);
       const isOpen = await this.#opens(tenantId, authorization);
       return isOpen ? this.#consent(configured, authorization, browser, now) : undefined;
     });
@@ -60,9 +49,7 @@ export class ShowAuthorization extends needs({ ...WORLD, random: Random, setting
     browser: BrowserRequest,
     now: Date,
   ): Promise<ShownConsent | SentBrowser | undefined> {
-    if (authorization.request.isRegisteredRedirect === true) {
-      return sendToPage(this.ports, configured, authorization, now);
-    }
+    if (authorization.request.isRegisteredRedirect === true) return sendToPage(this.ports, configured, authorization, now);
     const keep = await bindBrowser(this.ports, configured, authorization, now);
     if (keep === undefined) return undefined;
     return { ...(await this.#consent(configured, authorization, browser, now)), keep };
@@ -124,7 +111,7 @@ export class DecideAuthorization extends needs({
     const token = decision.decisionToken ?? '';
     // A page that was shown is good as long as its authorization, which was found above.
     const lifetime = AUTHORIZATION_LIFETIME_SECONDS;
-    if (readChallenge(settings.nonceKeys, tenantId, purpose, now, token, lifetime) === undefined) {
+    if (parseChallenge(settings.nonceKeys, tenantId, purpose, now, token, lifetime) === undefined) {
       throw new Failure('invalid_request', 'this answer belongs to no page that was shown for the request');
     }
     const { interaction, request } = authorization;

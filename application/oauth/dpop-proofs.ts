@@ -1,12 +1,12 @@
 import { isAllowed } from '../../domain/issuance/wallet-algorithms.ts';
-import { readChallenge } from '../../domain/oauth/challenge.ts';
-import { type AcceptedDpopProof, acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
+import { parseChallenge } from '../../domain/oauth/challenge.ts';
+import { type AcceptedDpopProof, assertDpopProofClaims, parseDpopProof } from '../../domain/oauth/dpop.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { freshChallenge } from './challenges.ts';
 
 export type DpopExpectation = {
@@ -28,12 +28,8 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
    * @param values every `DPoP` header field of the request. The caller's commit spends the proof.
    * @throws Failure `invalid_dpop_proof`, `use_dpop_nonce`.
    */
-  async check(
-    configured: TenantConfiguration,
-    values: readonly string[],
-    expected: DpopExpectation,
-  ): Promise<AcceptedDpopProof> {
-    const opened = openDpopProof(values);
+  async verify(configured: TenantConfiguration, values: readonly string[], expected: DpopExpectation): Promise<AcceptedDpopProof> {
+    const opened = parseDpopProof(values);
     // RFC 9449 section 4.3 check 7, before anything the signature covers is used
     if (!this.ports.signatures.verify(opened.key, opened.signingInput, opened.signature)) {
       throw new Failure('invalid_dpop_proof', 'the signature of the proof is wrong');
@@ -41,9 +37,8 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
     if (!isAllowed(opened.key, await configured.issuance())) {
       throw new Failure('invalid_dpop_proof', 'this issuer does not take the alg of the proof');
     }
-    const accepted = acceptDpopProof(opened, expected);
-    if (expected.hasChallenge === undefined)
-      await this.#checkNonce(configured, opened.payload['nonce'], expected);
+    const accepted = assertDpopProofClaims(opened, expected);
+    if (expected.hasChallenge === undefined) await this.#assertNonce(configured, opened.payload['nonce'], expected);
     return accepted;
   }
 
@@ -59,22 +54,13 @@ export class DpopProofs extends needs({ signatures: Signatures, random: Random, 
   }
 
   /** RFC 9449 section 8: a nonce that is there has to be ours, and one of the last minutes. */
-  async #checkNonce(
-    configured: TenantConfiguration,
-    nonce: unknown,
-    expected: DpopExpectation,
-  ): Promise<void> {
+  async #assertNonce(configured: TenantConfiguration, nonce: unknown, expected: DpopExpectation): Promise<void> {
     const { dPopNonce } = await configured.issuance();
     if (dPopNonce === 'off' || (nonce === undefined && dPopNonce === 'optional')) return;
     const { now, issuer, accessToken } = expected;
     const purpose = purposeOf(issuer, accessToken !== undefined);
     const { nonceKeys } = this.ports.settings;
-    if (
-      typeof nonce === 'string' &&
-      readChallenge(nonceKeys, configured.tenantId, purpose, now, nonce) !== undefined
-    ) {
-      return;
-    }
+    if (typeof nonce === 'string' && parseChallenge(nonceKeys, configured.tenantId, purpose, now, nonce) !== undefined) return;
     throw new Failure('use_dpop_nonce', {
       message: 'repeat the request with the nonce of this response in the DPoP proof',
       dpopNonce: freshChallenge(this.ports, configured.tenantId, purpose, now),

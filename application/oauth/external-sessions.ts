@@ -5,13 +5,13 @@ import type { Session } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
-import { assertCurrent } from '../attempt.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { assertCurrent } from '../transactions/attempt.ts';
 import { isMeantFor, isOffered, walletInitiatedSession } from './offered-sessions.ts';
 
 /** Bit i of a session's mask stands for the i-th configuration. */
@@ -28,12 +28,7 @@ type Asked = {
 };
 
 /** Finds what a verified token of an external authorization server is a right to. */
-export class ExternalSessions extends needs({
-  store: Store,
-  sessionNotes: SessionNotes,
-  random: Random,
-  settings: ServiceSettings,
-}) {
+export class ExternalSessions extends needs({ store: Store, sessionNotes: SessionNotes, random: Random, settings: ServiceSettings }) {
   /**
    * The session that the token names, or the newest of its user, or a new one. The caller knows that the one who sends the
    * token may use it.
@@ -41,22 +36,13 @@ export class ExternalSessions extends needs({
    * @throws Failure `invalid_token` when the token names a session that is no offer for it, `insufficient_scope` when
    *   it covers nothing that the tenant issues.
    */
-  async resolve(
-    configured: TenantConfiguration,
-    token: ExternalToken,
-    now: Date,
-  ): Promise<WalletTokenClaims> {
+  async resolve(configured: TenantConfiguration, token: ExternalToken, now: Date): Promise<WalletTokenClaims> {
     // With an offer only what it contains counts, however much more the token covers.
     const isOfOffer = token.issuerState !== undefined;
     const covered = token.credentialConfigurationIds.slice(0, isOfOffer ? undefined : MAX_CONFIGURATIONS);
-    if (covered.length === 0) {
-      throw new Failure('insufficient_scope', 'the access token covers no credential of this issuer');
-    }
+    if (covered.length === 0) throw new Failure('insufficient_scope', 'the access token covers no credential of this issuer');
     const asked = { configured, token, covered, now };
-    const session =
-      token.issuerState === undefined
-        ? await this.#ofSubject(asked)
-        : await this.#offered(asked, token.issuerState);
+    const session = token.issuerState === undefined ? await this.#ofSubject(asked) : await this.#offered(asked, token.issuerState);
     const ids = covered.filter((id) => session.configurationIds.includes(id));
     return this.#claims(configured, token, session, ids);
   }
@@ -84,9 +70,7 @@ export class ExternalSessions extends needs({
 
   async #ofSubject(asked: Asked): Promise<Session> {
     const { configured, token, covered, now } = asked;
-    const known = await this.ports.store
-      .read(configured.tenantId)
-      .sessionsOfSubject(this.#hash('subject', configured, token));
+    const known = await this.ports.store.read(configured.tenantId).sessionsOfSubject(this.#hash('subject', configured, token));
     for (const session of known) {
       if (session.expiresAt <= now || !isOffered(session, covered, now)) continue;
       if (await isMeantFor(configured, session, token.issuer)) return session;
@@ -150,9 +134,7 @@ export class ExternalSessions extends needs({
   /** Keyed, so that nothing stored tells who a user is, and nobody can guess the name of a session. */
   #hash(purpose: string, { tenantId }: TenantConfiguration, token: ExternalToken, more = ''): string {
     const parts = [purpose, tenantId, token.issuer, token.subject, more];
-    return createHmac('sha256', this.ports.settings.subjectKey)
-      .update(JSON.stringify(parts))
-      .digest('base64url');
+    return createHmac('sha256', this.ports.settings.subjectKey).update(JSON.stringify(parts)).digest('base64url');
   }
 }
 

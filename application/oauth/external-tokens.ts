@@ -1,11 +1,6 @@
 import { scopeOf } from '../../domain/issuance/metadata.ts';
 import type { RequestableConfiguration } from '../../domain/oauth/authorization-request.ts';
-import {
-  EXTERNAL_TOKEN_TYPES,
-  type ExternalToken,
-  namedIssuer,
-  readExternalToken,
-} from '../../domain/oauth/external-token.ts';
+import { EXTERNAL_TOKEN_TYPES, type ExternalToken, namedIssuer, parseExternalToken } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { serverOf } from '../../domain/oauth/servers.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -13,7 +8,7 @@ import { isSameIssuer } from '../../domain/shared/web-address.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** What a wallet is told to wait for when the keys of its authorization server cannot be had. */
 const RETRY_SECONDS = 15;
@@ -25,11 +20,7 @@ export class ExternalTokens extends needs({ authorizationServers: AuthorizationS
    * @returns undefined for a token of no such server.
    * @throws Failure `invalid_token`, `unavailable`.
    */
-  async verify(
-    configured: TenantConfiguration,
-    token: string,
-    now: Date,
-  ): Promise<ExternalToken | undefined> {
+  async verify(configured: TenantConfiguration, token: string, now: Date): Promise<ExternalToken | undefined> {
     const { authServers } = await configured.issuance();
     if (authServers.length === 0) return undefined;
     const { authorizationServers, log } = this.ports;
@@ -41,16 +32,12 @@ export class ExternalTokens extends needs({ authorizationServers: AuthorizationS
       const { tenantId } = configured;
       const expected = { tenantId, audience: credentialIssuer, types: EXTERNAL_TOKEN_TYPES, now };
       const verified = await authorizationServers.verifyToken(issuer, token, expected);
-      return readExternalToken(verified, { credentialIssuer, configurations: await grantable(configured) });
+      return parseExternalToken(verified, { credentialIssuer, configurations: await grantable(configured) });
     } catch (error) {
       const { tenantId } = configured;
       if (error instanceof ForeignTokenError) {
         const { reason } = error;
-        log.warn('an access token of an external authorization server was refused', {
-          tenantId,
-          issuer,
-          reason,
-        });
+        log.warn('an access token of an external authorization server was refused', { tenantId, issuer, reason });
         throw new Failure('invalid_token', 'the access token is invalid or expired');
       }
       if (!(error instanceof AuthorizationServerError)) throw error;

@@ -4,12 +4,12 @@ import { hashSecret, isSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { errorForWallet, isResponseFrom, mergeClaims } from '../../domain/oauth/upstream.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServers, type CodeExchange } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import { type Consent, consentSubject } from './consents.ts';
 import { assertServed } from './oauth-callers.ts';
@@ -39,11 +39,7 @@ export type UpstreamResponse = {
 /** Where the browser goes, to the wallet, or a page that asks the user whether it shall. */
 export type FinishedLogin = { readonly location: string; readonly authorizationId: string } | Consent;
 
-type Login = {
-  readonly configured: TenantConfiguration;
-  readonly authorization: Authorization;
-  readonly leg: UpstreamLeg;
-};
+type Login = { readonly configured: TenantConfiguration; readonly authorization: Authorization; readonly leg: UpstreamLeg };
 
 /** One sentence for everything that is not the answer to a login of this browser; nothing has changed then. */
 const unknown = () => new Failure('invalid_request', 'this login is unknown, over, or of another browser');
@@ -70,8 +66,7 @@ export class FinishUpstreamLogin extends needs({
     this.ports.log.warn('a login at the upstream provider failed', { tenantId, issuer, reason });
     const ended = await endWithout(this.ports, configured, outcome.authorization, outcome);
     if (ended === undefined) throw unknown();
-    if (await needsConfirmation(configured, authorization))
-      throw failureFor(configured, authorization, outcome);
+    if (await needsConfirmation(configured, authorization)) throw failureFor(configured, authorization, outcome);
     return { location: ended, authorizationId: authorization.id };
   }
 
@@ -90,9 +85,7 @@ export class FinishUpstreamLogin extends needs({
   /** @returns how the login ends, or why there is no code. */
   async #judge(login: Login, response: UpstreamResponse): Promise<FinishedLogin | Failed> {
     const { authorization, leg } = login;
-    const metadata = await this.ports.authorizationServers
-      .discover(leg.issuer, login.configured.tenantId)
-      .catch(refusedBy);
+    const metadata = await this.ports.authorizationServers.discover(leg.issuer, login.configured.tenantId).catch(refusedBy);
     if ('reason' in metadata) return { ...metadata, authorization };
     // RFC 9207 section 2.4: an answer of another server is none, be it a code or an error
     if (!isResponseFrom(metadata, response.iss)) throw unknown();
@@ -105,8 +98,7 @@ export class FinishUpstreamLogin extends needs({
   async #redeem({ configured, authorization, leg }: Login, code: string): Promise<FinishedLogin | Failed> {
     const { store, authorizationCodes, clock } = this.ports;
     const claimed = moveOn(authorization, { handles: {} });
-    if (!(await store.commit(configured.tenantId, { authorization: claimed }, clock.now())).done)
-      throw unknown();
+    if (!(await store.commit(configured.tenantId, { authorization: claimed }, clock.now())).done) throw unknown();
     const identity = await this.#identify(configured, leg, code).catch(refusedBy);
     if ('reason' in identity) return { ...identity, authorization: claimed };
     if (await needsConfirmation(configured, claimed)) return this.#ask(configured, claimed, identity);
@@ -117,20 +109,11 @@ export class FinishUpstreamLogin extends needs({
   }
 
   /** Keeps who logged in until the user has said that the wallet is the right one; there is no code before. */
-  async #ask(
-    configured: TenantConfiguration,
-    authorization: Authorization,
-    identity: Identity,
-  ): Promise<Consent> {
+  async #ask(configured: TenantConfiguration, authorization: Authorization, identity: Identity): Promise<Consent> {
     const { store, random, clock } = this.ports;
     const secret = random.token(256);
-    const asking = moveOn(authorization, {
-      stage: 'confirming',
-      handles: { confirmation: hashSecret(secret) },
-      identity,
-    });
-    if (!(await store.commit(configured.tenantId, { authorization: asking }, clock.now())).done)
-      throw unknown();
+    const asking = moveOn(authorization, { stage: 'confirming', handles: { confirmation: hashSecret(secret) }, identity });
+    if (!(await store.commit(configured.tenantId, { authorization: asking }, clock.now())).done) throw unknown();
     return {
       ...(await consentSubject(configured, asking)),
       action: `${configured.issuerOf('chained')}/confirm`,
@@ -138,11 +121,7 @@ export class FinishUpstreamLogin extends needs({
     };
   }
 
-  async #identify(
-    configured: TenantConfiguration,
-    leg: UpstreamLeg,
-    code: string,
-  ): Promise<Identity | FailedLogin> {
+  async #identify(configured: TenantConfiguration, leg: UpstreamLeg, code: string): Promise<Identity | FailedLogin> {
     const { authorizationServers, clock } = this.ports;
     const { issuer, clientId, nonce, codeVerifier } = leg;
     const upstream = await upstreamOf(configured);
@@ -186,22 +165,11 @@ function refusedWith(error: string): FailedLogin {
  */
 export async function completeUpstreamLogin(
   authorizationServers: AuthorizationServers,
-  login: CodeExchange & {
-    readonly issuer: string;
-    readonly nonce: string;
-    readonly asksUserinfo: boolean;
-    readonly now: Date;
-  },
+  login: CodeExchange & { readonly issuer: string; readonly nonce: string; readonly asksUserinfo: boolean; readonly now: Date },
 ): Promise<Identity> {
   const { tenantId, issuer, clientId, nonce, asksUserinfo, now } = login;
   const { idToken, accessToken } = await authorizationServers.exchangeCode(issuer, login);
-  const claims = await authorizationServers.verifyIdToken(issuer, idToken, {
-    tenantId,
-    clientId,
-    nonce,
-    accessToken,
-    now,
-  });
+  const claims = await authorizationServers.verifyIdToken(issuer, idToken, { tenantId, clientId, nonce, accessToken, now });
   const subject = String(claims['sub']);
   if (accessToken === undefined) return { iss: issuer, sub: subject, token_claims: claims };
   const others = await authorizationServers.readOwnAccessToken(issuer, accessToken, { tenantId, now });

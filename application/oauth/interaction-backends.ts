@@ -1,9 +1,10 @@
-import type { Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Session, SessionOutcome } from '../../domain/sessions/session.ts';
 import { sessionFields } from '../../domain/sessions/session-fields.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { CredentialResult } from '../../domain/verification/verdict.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
@@ -11,7 +12,7 @@ import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { WebhookError, Webhooks } from '../ports/webhooks.ts';
 import { SessionNotes } from '../sessions/session-notes.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { ResultDelivery } from '../verification/result-delivery.ts';
 import { withDelivery } from '../webhooks/deliveries.ts';
 import { walletInitiatedSession } from './offered-sessions.ts';
@@ -33,11 +34,7 @@ export class InteractionBackends extends needs({
    * A session to speak of, for a wallet that began by itself.
    * @throws Failure `not_found` when the tenant is gone or suspended.
    */
-  async openSession(
-    configured: TenantConfiguration,
-    configurationIds: readonly string[],
-    now: Date,
-  ): Promise<Session> {
+  async openSession(configured: TenantConfiguration, configurationIds: readonly string[], now: Date): Promise<Session> {
     const at = { server: configured.issuerOf('built-in') };
     const session = await walletInitiatedSession(this.ports, configured, configurationIds, now, at);
     const change = { serving: true, opens: { session } } as const;
@@ -54,7 +51,7 @@ export class InteractionBackends extends needs({
   async deliver(
     configured: TenantConfiguration,
     session: Session,
-    webhook: WebhookConfigValue,
+    webhook: WebhookConfig,
     credentials: readonly CredentialResult[],
     report: readonly JsonObject[],
   ): Promise<boolean> {
@@ -70,20 +67,10 @@ export class InteractionBackends extends needs({
   }
 
   /** Asks the customer whether the user of a page is done with it: one attempt. Any success means yes. */
-  async confirm(
-    configured: TenantConfiguration,
-    session: Session,
-    callbackUrl: string,
-    pageHandle: string,
-  ): Promise<boolean> {
+  async confirm(configured: TenantConfiguration, session: Session, callbackUrl: string, pageHandle: string): Promise<boolean> {
     const { webhooks, random, log } = this.ports;
     const secret = await configured.webhookSecret();
-    const options = {
-      deliveryId: random.token(),
-      tenantId: session.tenantId,
-      secret,
-      isAnswerOptional: true,
-    };
+    const options = { deliveryId: random.token(), tenantId: session.tenantId, secret, isAnswerOptional: true };
     try {
       const body = { ...sessionFields(session), auth_session: pageHandle };
       await webhooks.post({ url: callbackUrl }, body, options);

@@ -1,9 +1,9 @@
 import { interactiveTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PendingPresentation } from '../../domain/oauth/interaction.ts';
 import {
-  openDecrypted,
-  openPresentation,
   type PresentationAnswer,
+  parseDecrypted,
+  parsePresentation,
   presentationParameters,
 } from '../../domain/oauth/interaction-presentation.ts';
 import { audiencesOf, type InteractionWire, responseModeOf } from '../../domain/oauth/interaction-wire.ts';
@@ -13,11 +13,7 @@ import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { responseFault } from '../../domain/verification/report.ts';
-import {
-  encryptionKeyOf,
-  REQUEST_OBJECT_TYPE,
-  SELF_ISSUED,
-} from '../../domain/verification/request-object.ts';
+import { encryptionKeyOf, REQUEST_OBJECT_TYPE, SELF_ISSUED } from '../../domain/verification/request-object.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import type { VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
@@ -26,7 +22,7 @@ import { Encryption, type EncryptionKeyPair } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type AccessIdentity, accessIdentity } from '../verification/access-chain.ts';
 import { holdsToAgreed } from '../verification/haip.ts';
 import { policyToKeep } from '../verification/presentation-rules.ts';
@@ -34,11 +30,7 @@ import { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
 /** Who asks for a presentation, when, and in which words. */
-export type Asking = {
-  readonly configured: TenantConfiguration;
-  readonly wire: InteractionWire;
-  readonly now: Date;
-};
+export type Asking = { readonly configured: TenantConfiguration; readonly wire: InteractionWire; readonly now: Date };
 
 /** Where wallets post to; the endpoint is below the issuer of the built-in server. */
 export function interactionEndpoint({ issuer }: TenantConfiguration): string {
@@ -58,15 +50,10 @@ export class InteractionPresentation extends needs({
    * otherwise the endpoint's own address says who asks.
    * @throws Failure `unavailable` when the configuration is gone or its key cannot be used.
    */
-  async ask(
-    asking: Asking,
-    configurationId: string,
-  ): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
+  async ask(asking: Asking, configurationId: string): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
     const { configured, wire, now } = asking;
     const configuration = await configured.presentationConfiguration(configurationId);
-    if (configuration === undefined) {
-      throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
-    }
+    if (configuration === undefined) throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
     const policy = await policyToKeep(configured, configuration);
     const pending = this.#pend(configuration, now, policy);
     const { signer, info } = await this.#verifierOf(asking, configuration);
@@ -82,8 +69,7 @@ export class InteractionPresentation extends needs({
   async #verifierOf({ configured, now }: Asking, configuration: PresentationConfiguration) {
     const { accessKeyChainId: id } = configuration;
     try {
-      const signer =
-        typeof id === 'string' ? accessIdentity(await configured.keyChains(), now, id) : undefined;
+      const signer = typeof id === 'string' ? accessIdentity(await configured.keyChains(), now, id) : undefined;
       const info = await verifierInfo(this.ports, configured, configuration, signer?.chain, now);
       return { signer, info };
     } catch (error) {
@@ -92,11 +78,7 @@ export class InteractionPresentation extends needs({
     }
   }
 
-  #pend(
-    configuration: PresentationConfiguration,
-    now: Date,
-    policy: VerificationPolicy | undefined,
-  ): PendingPresentation {
+  #pend(configuration: PresentationConfiguration, now: Date, policy: VerificationPolicy | undefined): PendingPresentation {
     return {
       kind: 'presentation',
       configurationId: configuration.id,
@@ -130,29 +112,20 @@ export class InteractionPresentation extends needs({
   /** @throws Failure `invalid_request` for what is no answer to the request. */
   async open(pending: PendingPresentation, text: string): Promise<PresentationAnswer> {
     const { encryption: key } = pending;
-    const opened = openPresentation(text, key !== undefined);
+    const opened = parsePresentation(text, key !== undefined);
     if (opened.kind !== 'encrypted') return opened;
-    const plaintext =
-      key === undefined
-        ? undefined
-        : await this.ports.encryption.decrypt(opened.jwe, key as unknown as EncryptionKeyPair);
-    return openDecrypted(plaintext);
+    const plaintext = key === undefined ? undefined : await this.ports.encryption.decrypt(opened.jwe, key as unknown as EncryptionKeyPair);
+    return parseDecrypted(plaintext);
   }
 
   /** Judges what was presented as the verifier does everywhere, for the audiences of this endpoint. */
-  async judge(
-    { configured, wire, now }: Asking,
-    pending: PendingPresentation,
-    vpToken: Json,
-  ): Promise<Verdict> {
+  async verify({ configured, wire, now }: Asking, pending: PendingPresentation, vpToken: Json): Promise<Verdict> {
     const endpoint = interactionEndpoint(configured);
     const { nonce, since: requestedAt, configurationId } = pending;
     const binding = {
       audience: audiencesOf(wire, endpoint),
       recipients: [...audiencesOf(wire, endpoint), new URL(endpoint).origin],
-      transcripts: () => [
-        interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) }),
-      ],
+      transcripts: () => [interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) })],
     };
     const responseMode = responseModeOf(wire, pending.encryption !== undefined);
     const request = { ...pending, responseMode };

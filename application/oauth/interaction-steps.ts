@@ -1,17 +1,7 @@
-import {
-  type Authorization,
-  moveOn,
-  REQUEST_URI_LIFETIME_SECONDS,
-  REQUEST_URI_PREFIX,
-} from '../../domain/oauth/authorization.ts';
+import { type Authorization, moveOn, REQUEST_URI_LIFETIME_SECONDS, REQUEST_URI_PREFIX } from '../../domain/oauth/authorization.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { type Interaction, suspend } from '../../domain/oauth/interaction.ts';
-import {
-  codeIssued,
-  interactionRequired,
-  sessionFailure,
-  type WireAnswer,
-} from '../../domain/oauth/interaction-wire.ts';
+import { codeIssued, interactionRequired, sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
@@ -20,7 +10,7 @@ import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
 import { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { AuthorizationCodes } from './authorization-codes.ts';
 import type { AuthenticatedClient } from './client-authenticator.ts';
 import { InteractionBackends } from './interaction-backends.ts';
@@ -84,11 +74,7 @@ export class InteractionSteps extends needs({
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
     const secret = this.ports.random.token(256);
     return {
-      change: {
-        stage: 'interacting',
-        handles: { ...handles, auth_session: hashSecret(secret) },
-        interaction: { ...interaction, pending },
-      },
+      change: { stage: 'interacting', handles: { ...handles, auth_session: hashSecret(secret) }, interaction: { ...interaction, pending } },
       answer: interactionRequired(wire, pending.kind, makeHandle(id, secret), details),
     };
   }
@@ -117,10 +103,7 @@ export class InteractionSteps extends needs({
    * @param interaction as it stands now; the run has the authorization as it is stored.
    * @throws Failure of the wire's session when another step was first or the offer is over.
    */
-  async proceed(
-    { configured, authorization, now, spending }: Proceeding,
-    interaction: Interaction,
-  ): Promise<WireAnswer> {
+  async proceed({ configured, authorization, now, spending }: Proceeding, interaction: Interaction): Promise<WireAnswer> {
     if (interaction.actions.length > 0) {
       const { change, answer } = await this.ask(configured, authorization, interaction, now);
       await this.advance(configured, moveOn(authorization, change), spending);
@@ -131,10 +114,7 @@ export class InteractionSteps extends needs({
   }
 
   /** Ends with a code what nothing is left to ask for. @throws Failure of the wire's session as `proceed` does. */
-  async finish(
-    { configured, authorization, now, spending }: Proceeding,
-    interaction: Interaction,
-  ): Promise<string> {
+  async finish({ configured, authorization, now, spending }: Proceeding, interaction: Interaction): Promise<string> {
     const { wire, presented } = interaction;
     const last = { ...authorization, interaction };
     const yielded = { presented, used: spending.used };
@@ -180,20 +160,12 @@ export class InteractionSteps extends needs({
     const { configured, authorization, spending } = run;
     await this.advance(configured, ended(authorization), spending);
     const sessionId = authorization.session?.id;
-    this.ports.log.warn('an interactive authorization was denied', {
-      tenantId: configured.tenantId,
-      sessionId,
-      reason,
-    });
+    this.ports.log.warn('an interactive authorization was denied', { tenantId: configured.tenantId, sessionId, reason });
     return new Failure('access_denied', 'the authorization was denied');
   }
 
   /** @throws Failure of the wire's session when another step was first, or for a value that was used before. */
-  async advance(
-    configured: TenantConfiguration,
-    next: Authorization,
-    { client, used }: Spending,
-  ): Promise<void> {
+  async advance(configured: TenantConfiguration, next: Authorization, { client, used }: Spending): Promise<void> {
     const change = { authorization: next, uses: used };
     const advanced = await this.ports.store.commit(configured.tenantId, change, next.createdAt);
     if (advanced.done) return;

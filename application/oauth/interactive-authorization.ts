@@ -1,22 +1,16 @@
 import { type Authorization, isCurrent } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
-import { beginInteraction, kindOf, readAnswer, requiredActions } from '../../domain/oauth/interaction.ts';
-import {
-  chooseWire,
-  listsWeb,
-  readInteractionTypes,
-  sessionFailure,
-  type WireAnswer,
-} from '../../domain/oauth/interaction-wire.ts';
+import { beginInteraction, kindOf, parseAnswer, requiredActions } from '../../domain/oauth/interaction.ts';
+import { chooseWire, listsWeb, parseInteractionTypes, sessionFailure, type WireAnswer } from '../../domain/oauth/interaction-wire.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
 import { AcceptInteractionPage, AcceptInteractionPresentation } from './accept-interaction.ts';
-import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
+import { boundTo, findOffer, newAuthorization, parseRequest } from './authorization-requests.ts';
 import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
 import { holderOf, type OAuthCaller, OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { authorizationOf, openAuthorization } from './pushed-requests.ts';
@@ -41,15 +35,12 @@ export class BeginInteraction extends needs({
     const caller = await oauthCallers.identify(configured, 'built-in', endpoint, oauth, now);
     const { interaction_types_supported: listed } = oauth.form;
     if (listed === undefined) await this.#leadToWeb(configured, oauth.form, caller);
-    const types = readInteractionTypes(listed);
+    const types = parseInteractionTypes(listed);
     // OpenID4VCI 1.1 section 6.1.1: PKCE as soon as the web is an option, an address to return to only if it is taken
     const needs = { redirectUri: false, codeChallenge: listsWeb(types) };
-    const initial = await readRequest(this.ports, configured, oauth.form, caller, needs);
+    const initial = await parseRequest(this.ports, configured, oauth.form, caller, needs);
     const { request } = initial;
-    const actions = requiredActions(
-      await configured.credentialConfigurations(),
-      request.credentialConfigurationIds,
-    );
+    const actions = requiredActions(await configured.credentialConfigurations(), request.credentialConfigurationIds);
     const kinds = [...new Set(actions.map(kindOf))];
     const wire = chooseWire(types, kinds);
     const interaction = beginInteraction({ wire, provesKey: caller.proof !== undefined, actions });
@@ -79,19 +70,12 @@ export class BeginInteraction extends needs({
    * They are told to go on at the authorization endpoint (section 5.2.2.1 there) where that leads to a code.
    * @throws Failure `redirect_to_web`, and what is wrong with the request.
    */
-  async #leadToWeb(
-    configured: TenantConfiguration,
-    form: OAuthRequest['form'],
-    caller: OAuthCaller,
-  ): Promise<void> {
+  async #leadToWeb(configured: TenantConfiguration, form: OAuthRequest['form'], caller: OAuthCaller): Promise<void> {
     // Such a request needs no response_type.
     const asked = { response_type: 'code', ...form };
     const needs = { redirectUri: false, codeChallenge: false };
-    const { request } = await readRequest(this.ports, configured, asked, caller, needs);
-    const actions = requiredActions(
-      await configured.credentialConfigurations(),
-      request.credentialConfigurationIds,
-    );
+    const { request } = await parseRequest(this.ports, configured, asked, caller, needs);
+    const actions = requiredActions(await configured.credentialConfigurations(), request.credentialConfigurationIds);
     if (actions.length === 0) throw new Failure('redirect_to_web', 'go on at the authorization endpoint');
   }
 }
@@ -121,7 +105,7 @@ export class ContinueInteraction extends needs({
     const run = await this.#find(tenantId, authSession, oauth);
     const { pending } = run.interaction;
     if (pending === undefined) throw sessionFailure(run.interaction.wire);
-    const answer = readAnswer(pending, oauth.form, run.authorization.request.codeChallenge);
+    const answer = parseAnswer(pending, oauth.form, run.authorization.request.codeChallenge);
     const offered = await this.ports.interactionSteps.withOffer(run);
     return answer.kind === 'web'
       ? acceptInteractionPage.execute(offered, answer.pending)
@@ -167,10 +151,7 @@ function isSameHolder({ holder, interaction }: Authorization, caller: OAuthCalle
  * The interactive authorization endpoint of the built-in server, which later drafts call the authorization challenge
  * endpoint (OpenID4VCI 1.1 section 6).
  */
-export class InteractiveAuthorization extends needs({
-  beginInteraction: BeginInteraction,
-  continueInteraction: ContinueInteraction,
-}) {
+export class InteractiveAuthorization extends needs({ beginInteraction: BeginInteraction, continueInteraction: ContinueInteraction }) {
   /** @throws Failure as `BeginInteraction` and `ContinueInteraction` do. */
   async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireAnswer> {
     const { beginInteraction, continueInteraction } = this.ports;

@@ -5,12 +5,8 @@ import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import {
-  type AuthenticatedClient,
-  ClientAuthenticator,
-  type ClientCredentials,
-} from './client-authenticator.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { type AuthenticatedClient, ClientAuthenticator, type ClientCredentials } from './client-authenticator.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 
 /** A request to an endpoint of an authorization server, as it came. */
@@ -33,10 +29,7 @@ export type OAuthCaller = {
 };
 
 /** Authenticates callers of the authorization servers: the client, then its DPoP proof. */
-export class OAuthCallers extends needs({
-  clientAuthenticator: ClientAuthenticator,
-  dpopProofs: DpopProofs,
-}) {
+export class OAuthCallers extends needs({ clientAuthenticator: ClientAuthenticator, dpopProofs: DpopProofs }) {
   /**
    * The one who asks for tokens needs a proof where this server binds them.
    * @throws Failure `not_found` for a tenant without this server, `invalid_client` and the codes of client attestations,
@@ -59,7 +52,7 @@ export class OAuthCallers extends needs({
       }
       return { client, proof: undefined, used: client.used };
     }
-    const proof = await dpopProofs.check(configured, request.dpop, {
+    const proof = await dpopProofs.verify(configured, request.dpop, {
       method: 'POST',
       url: `${issuer}/${endpoint}`,
       issuer,
@@ -89,10 +82,7 @@ async function bindsTokens(configured: TenantConfiguration, server: Authorizatio
 }
 
 /** @throws Failure `not_found` for a tenant without this authorization server. */
-export async function assertServed(
-  configured: TenantConfiguration,
-  server: AuthorizationServer,
-): Promise<void> {
+export async function assertServed(configured: TenantConfiguration, server: AuthorizationServer): Promise<void> {
   const issuance = await configured.issuance();
   const isServed = server === 'built-in' ? hasBuiltIn(issuance) : issuance.chainedAs?.enabled === true;
   if (!isServed) throw new Failure('not_found', 'unknown address');

@@ -5,17 +5,13 @@ import { isSameIssuer } from '../../domain/shared/web-address.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import { newSession, sessionSeconds } from '../sessions/new-session.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /**
  * The session behind an `issuer_state` (OpenID4VCI 1.0 section 5.1.3): it may be used by more than one wallet, as long
  * as the offer lasts. A pre-authorized offer is none: its code would be worth nothing.
  */
-export function isOffered(
-  session: Session | undefined,
-  configurationIds: readonly string[],
-  now: Date,
-): session is Session {
+export function isOffered(session: Session | undefined, configurationIds: readonly string[], now: Date): session is Session {
   if (session?.request?.kind !== 'issuance') return false;
   if (session.request.offerRequest['flow'] !== 'authorization_code') return false;
   const status = statusAt(session, now);
@@ -24,9 +20,8 @@ export function isOffered(
 }
 
 /**
- * Whether a session is for codes of this authorization server. One that names a server, because its user has to log in
- * there, is for no other: the built-in server asks nobody who they are. One that names none is for the server that the
- * tenant prefers.
+ * Whether a session is for codes of this authorization server. One that names a server, because its user has to log in there, is for no
+ * other: the built-in server asks nobody who they are. One that names none is for the server that the tenant prefers.
  * @param server its issuer.
  */
 export async function isMeantFor(
@@ -38,9 +33,7 @@ export async function isMeantFor(
   const { flow, authorization_server: named } = request.offerRequest;
   if (flow !== 'authorization_code') return false;
   if (named !== undefined) return isSameIssuer(String(named), server);
-  const offered = (await configured.credentialConfigurations()).filter(({ id }) =>
-    configurationIds.includes(id),
-  );
+  const offered = (await configured.credentialConfigurations()).filter(({ id }) => configurationIds.includes(id));
   const isInteractive = offered.some(({ iaeActions }) => (iaeActions?.length ?? 0) > 0);
   return isSameIssuer(serverOfOffers(configured.issuer, await configured.issuance(), isInteractive), server);
 }
@@ -68,11 +61,7 @@ export async function walletInitiatedSession(
     configurationIds,
     request: {
       kind: 'issuance',
-      offerRequest: {
-        flow: 'authorization_code',
-        credentialConfigurationIds: configurationIds,
-        authorization_server: at.server,
-      },
+      offerRequest: { flow: 'authorization_code', credentialConfigurationIds: configurationIds, authorization_server: at.server },
       offer: {},
       offerUrl: '',
       credentialClaims: {},

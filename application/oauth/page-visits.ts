@@ -4,17 +4,13 @@ import { pageOf } from '../../domain/oauth/interaction.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { interactionEndpoint } from './interaction-presentation.ts';
 
 type Ports = { readonly store: Store; readonly random: Random };
 
 /** What a browser has to keep until it comes back. */
-export type KeptByBrowser = {
-  readonly authorizationId: string;
-  readonly browserSecret: string;
-  readonly seconds: number;
-};
+export type KeptByBrowser = { readonly authorizationId: string; readonly browserSecret: string; readonly seconds: number };
 
 /** A browser on its way to a page of the customer. */
 export type SentBrowser = { readonly location: string; readonly keep: KeptByBrowser };
@@ -47,10 +43,7 @@ export function keepFor({ id, expiresAt }: Authorization, browserSecret: string,
 }
 
 /** @returns whether one of these cookies is of the browser that is at the web step. */
-export function isBoundBrowser(
-  { id, interaction }: Authorization,
-  browserSecrets: ReadonlyMap<string, string>,
-): boolean {
+export function isBoundBrowser({ id, interaction }: Authorization, browserSecrets: ReadonlyMap<string, string>): boolean {
   const pending = interaction?.pending;
   return pending?.kind === 'web' && isSecret(browserSecrets.get(id) ?? '', pending.browserHash);
 }

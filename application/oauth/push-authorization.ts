@@ -4,12 +4,12 @@ import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { boundTo, findOffer, newAuthorization, readRequest } from './authorization-requests.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
+import { boundTo, findOffer, newAuthorization, parseRequest } from './authorization-requests.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { OAuthCallers, type OAuthRequest } from './oauth-callers.ts';
 import { openAuthorization } from './pushed-requests.ts';
@@ -29,16 +29,12 @@ export class PushAuthorization extends needs({
   settings: ServiceSettings,
 }) {
   /** @throws Failure `invalid_request`, `invalid_scope` and the like, and what `OAuthCallers` throws. */
-  async execute(
-    tenantId: TenantId,
-    server: AuthorizationServer,
-    oauth: OAuthRequest,
-  ): Promise<PushedRequest> {
+  async execute(tenantId: TenantId, server: AuthorizationServer, oauth: OAuthRequest): Promise<PushedRequest> {
     const { store, tenantConfigurations, oauthCallers, dpopProofs, clock, random } = this.ports;
     const now = clock.now();
     const configured = await tenantConfigurations.serving(tenantId);
     const caller = await oauthCallers.identify(configured, server, 'par', oauth, now);
-    const pushed = await readRequest(this.ports, configured, oauth.form, caller);
+    const pushed = await parseRequest(this.ports, configured, oauth.form, caller);
     const { request } = pushed;
     await assertNotInteractive(configured, request);
     const session = await findOffer(this.ports, configured, server, pushed, now);

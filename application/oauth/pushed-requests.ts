@@ -7,20 +7,17 @@ import {
   wasOpened,
 } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
-import { readHandle } from '../../domain/oauth/handle.ts';
+import { parseHandle } from '../../domain/oauth/handle.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { TenantConfigurations } from '../tenant-configurations.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import type { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { assertServed, type OAuthCaller, replayed } from './oauth-callers.ts';
 
 /** What a browser brings to an authorization endpoint. */
-export type BrowserRequest = {
-  readonly clientId: string | undefined;
-  readonly requestUri: string | undefined;
-};
+export type BrowserRequest = { readonly clientId: string | undefined; readonly requestUri: string | undefined };
 
 type Finding = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };
 
@@ -33,7 +30,7 @@ export async function authorizationOf(
   tenantId: TenantId,
   handle: string,
 ): Promise<{ readonly configured: TenantConfiguration; readonly authorization: Authorization | undefined }> {
-  const found = await store.read(tenantId).authorization(readHandle(handle)?.id ?? '');
+  const found = await store.read(tenantId).authorization(parseHandle(handle)?.id ?? '');
   return { configured: tenantConfigurations.ofWallet(found?.tenant), authorization: found?.authorization };
 }
 

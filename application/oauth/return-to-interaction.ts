@@ -3,9 +3,9 @@ import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import type { PendingWebStep } from '../../domain/oauth/interaction.ts';
 import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
+import { WORLD } from '../transactions/known.ts';
 import { AcceptInteractionPage } from './accept-interaction.ts';
 import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
 import { isBoundBrowser } from './page-visits.ts';
@@ -28,10 +28,9 @@ export type ReturnedBrowser = {
 };
 
 /**
- * The browser comes back from a page of the customer and is sent on to the wallet. Who follows a link that somebody
- * else began must not end up in that somebody's wallet, so only the browser that the wallet opened gets on. After the last step it
- * brings the code, which is worth nothing without the verifier of the wallet that began; before that a new name for the session
- * (OpenID4VCI 1.1 section 6.2.1.2).
+ * The browser comes back from a page of the customer and is sent on to the wallet. Who follows a link that somebody else began must not end
+ * up in that somebody's wallet, so only the browser that the wallet opened gets on. After the last step it brings the code, which is worth
+ * nothing without the verifier of the wallet that began; before that a new name for the session (OpenID4VCI 1.1 section 6.2.1.2).
  */
 export class ReturnToInteraction extends needs({
   ...WORLD,
@@ -47,8 +46,7 @@ export class ReturnToInteraction extends needs({
     if (!isCurrent(authorization, 'page', pageHandle, now)) throw over();
     const { interaction, request } = authorization;
     const pending = interaction?.pending;
-    if (interaction === undefined || pending?.kind !== 'web' || request.redirectUri === undefined)
-      throw over();
+    if (interaction === undefined || pending?.kind !== 'web' || request.redirectUri === undefined) throw over();
     if (!isBoundBrowser(authorization, browserSecrets)) throw over();
     const run = { configured, now, authorization, interaction, session: undefined, spending: NOTHING };
     const response =
@@ -57,10 +55,7 @@ export class ReturnToInteraction extends needs({
         : interaction.actions.length > 1
           ? await this.#rename(run, pending)
           : await this.#finish(run, pending);
-    return {
-      location: responseTo(configured, authorization, response),
-      authorizationId: authorization.id,
-    };
+    return { location: responseTo(configured, authorization, response), authorizationId: authorization.id };
   }
 
   async #giveUp({ configured, authorization, now }: InteractionRun): Promise<Refused> {
@@ -102,8 +97,5 @@ const NOTHING = { client: { kind: 'anonymous', clientId: undefined, used: [] }, 
 const SESSION_FAILURES: readonly FailureCode[] = ['invalid_session', 'invalid_request'];
 
 function over(): Failure {
-  return new Failure(
-    'invalid_request',
-    'this step is unknown, over or done already, or began in another browser',
-  );
+  return new Failure('invalid_request', 'this step is unknown, over or done already, or began in another browser');
 }

@@ -2,12 +2,12 @@ import { type Authorization, moveOn } from '../../domain/oauth/authorization.ts'
 import { hashSecret, makeHandle } from '../../domain/oauth/handle.ts';
 import { upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { AuthorizationServerError, AuthorizationServers } from '../ports/authorization-servers.ts';
 import { Log } from '../ports/log.ts';
 import { Random } from '../ports/random.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
 import { type KeptByBrowser, keepFor } from './page-visits.ts';
 import { type BrowserRequest, visit } from './pushed-requests.ts';
 import { callbackAddress, failureFor, needsConfirmation, refusedBy, upstreamOf } from './upstream-logins.ts';
@@ -21,29 +21,18 @@ export type StartedLogin = {
 };
 
 /** The authorization endpoint of the chained server: users log in at the upstream provider of the tenant. */
-export class StartUpstreamLogin extends needs({
-  ...WORLD,
-  authorizationServers: AuthorizationServers,
-  random: Random,
-  log: Log,
-}) {
+export class StartUpstreamLogin extends needs({ ...WORLD, authorizationServers: AuthorizationServers, random: Random, log: Log }) {
   /**
    * May be called again until the login is finished; the last visit counts.
    * @throws Failure `invalid_request` for a page, `not_found`; `unavailable` and `access_denied` where the provider cannot
    *   be asked and no browser may be sent to the wallet unseen.
    */
   execute(tenantId: TenantId, browser: BrowserRequest): Promise<StartedLogin> {
-    return visit(this.ports, tenantId, 'chained', browser, (configured, authorization, now) =>
-      this.#start(configured, authorization, now),
-    );
+    return visit(this.ports, tenantId, 'chained', browser, (configured, authorization, now) => this.#start(configured, authorization, now));
   }
 
   /** @returns undefined when another visit was first. */
-  async #start(
-    configured: TenantConfiguration,
-    authorization: Authorization,
-    now: Date,
-  ): Promise<StartedLogin | undefined> {
+  async #start(configured: TenantConfiguration, authorization: Authorization, now: Date): Promise<StartedLogin | undefined> {
     const { store, random } = this.ports;
     const { tenantId } = configured;
     const { issuer, clientId, scopes } = await upstreamOf(configured);

@@ -14,7 +14,7 @@ import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { holderOf, type OAuthCaller } from './oauth-callers.ts';
 import { WalletTokens } from './wallet-tokens.ts';
@@ -35,19 +35,9 @@ export type TokenAnswer = {
 };
 
 /** Makes what the token endpoint answers with. */
-export class TokenIssuer extends needs({
-  walletTokens: WalletTokens,
-  dpopProofs: DpopProofs,
-  random: Random,
-  settings: ServiceSettings,
-}) {
+export class TokenIssuer extends needs({ walletTokens: WalletTokens, dpopProofs: DpopProofs, random: Random, settings: ServiceSettings }) {
   /** Who redeems a grant, and until when what it brings may live. */
-  async redemption(
-    configured: TenantConfiguration,
-    caller: OAuthCaller,
-    asked: Asked,
-    now: Date,
-  ): Promise<Redemption> {
+  async redemption(configured: TenantConfiguration, caller: OAuthCaller, asked: Asked, now: Date): Promise<Redemption> {
     const { refreshTokenSeconds, chainedAs } = await configured.issuance();
     const { configurationIds } = asked;
     const holder = holderOf(caller);
@@ -115,21 +105,14 @@ export class TokenIssuer extends needs({
     };
   }
 
-  async #lifetime(
-    configured: TenantConfiguration,
-    { server }: Grant,
-    { proof }: OAuthCaller,
-  ): Promise<number> {
+  async #lifetime(configured: TenantConfiguration, { server }: Grant, { proof }: OAuthCaller): Promise<number> {
     const longest = proof === undefined ? BEARER_LIFETIME_SECONDS : Number.POSITIVE_INFINITY;
     const { chainedAs } = await configured.issuance();
     const own = server === 'chained' ? chainedAs?.token.lifetimeSeconds : undefined;
     return Math.min(longest, own ?? BOUND_LIFETIME_SECONDS);
   }
 
-  async #refreshToken(
-    configured: TenantConfiguration,
-    { id, generation, holder }: Grant,
-  ): Promise<string | undefined> {
+  async #refreshToken(configured: TenantConfiguration, { id, generation, holder }: Grant): Promise<string | undefined> {
     const { refreshTokenSeconds } = await configured.issuance();
     const [key] = this.ports.settings.refreshTokenKeys;
     if (refreshTokenSeconds === 0 || key === undefined || !isBound(holder)) return undefined;
@@ -145,9 +128,7 @@ async function followedBy(
 ): Promise<readonly WalletStatus[] | undefined> {
   if (statuses === undefined) return undefined;
   const [issuance, all] = [await configured.issuance(), await configured.credentialConfigurations()];
-  const isFollowed = all.some(
-    (configuration) => configurationIds.includes(configuration.id) && followsWallet(configuration, issuance),
-  );
+  const isFollowed = all.some((configuration) => configurationIds.includes(configuration.id) && followsWallet(configuration, issuance));
   return isFollowed ? statuses : undefined;
 }
 

@@ -5,7 +5,7 @@ import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { AuthorizationServerError, type AuthorizationServerFault } from '../ports/authorization-servers.ts';
 import { remoteDetailOf } from '../ports/remote.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type Refused, responseTo } from './wallet-responses.ts';
 
 /** Where the upstream provider sends the browser back to. */
@@ -26,10 +26,7 @@ export async function upstreamOf(configured: TenantConfiguration): Promise<Chain
  * provider would see nothing of it (RFC 9700 section 4.11.2). A wallet that proved who it is may be the attacker's own: only an
  * address that is registered for it is known to be its own.
  */
-export async function needsConfirmation(
-  configured: TenantConfiguration,
-  { request }: Authorization,
-): Promise<boolean> {
+export async function needsConfirmation(configured: TenantConfiguration, { request }: Authorization): Promise<boolean> {
   if (request.isRegisteredRedirect === true) return false;
   return (await configured.issuance()).chainedAs?.confirmUnverifiedWallets !== false;
 }
@@ -38,12 +35,7 @@ export async function needsConfirmation(
 export type FailedLogin = Refused & { readonly reason: string };
 
 /** Faults that may be over when the user tries again. */
-const PASSING: ReadonlySet<AuthorizationServerFault> = new Set([
-  'timeout',
-  'unreachable',
-  'busy',
-  'bad_status',
-]);
+const PASSING: ReadonlySet<AuthorizationServerFault> = new Set(['timeout', 'unreachable', 'busy', 'bad_status']);
 
 /** What a failed call of the upstream provider means. @throws what is no such failure. */
 export function refusedBy(error: unknown): FailedLogin {
@@ -65,11 +57,7 @@ export function refusedBy(error: unknown): FailedLogin {
  * The failure for a user whose browser may not be sent to the wallet unseen. Its page has a button that leads there with the error
  * (RFC 6749 section 4.1.2.1), so that the wallet learns of it.
  */
-export function failureFor(
-  configured: TenantConfiguration,
-  authorization: Authorization,
-  { error, description }: Refused,
-): Failure {
+export function failureFor(configured: TenantConfiguration, authorization: Authorization, { error, description }: Refused): Failure {
   const { redirectUri = '' } = authorization.request;
   const url = responseTo(configured, authorization, { error, description });
   return new Failure(error === 'temporarily_unavailable' ? 'unavailable' : 'access_denied', {

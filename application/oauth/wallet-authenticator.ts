@@ -6,7 +6,7 @@ import { serverOf } from '../../domain/oauth/servers.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { needs } from '../needs.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { DpopProofs } from './dpop-proofs.ts';
 import { ExternalSessions } from './external-sessions.ts';
 import { ExternalTokens } from './external-tokens.ts';
@@ -49,11 +49,7 @@ export class WalletAuthenticator extends needs({
    * @throws Failure `missing_token`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, and what
    *   `ExternalTokens` and `ExternalSessions` throw.
    */
-  authenticate(
-    configured: TenantConfiguration,
-    credentials: WalletCredentials,
-    expected: Expected,
-  ): Promise<AuthenticatedWallet> {
+  authenticate(configured: TenantConfiguration, credentials: WalletCredentials, expected: Expected): Promise<AuthenticatedWallet> {
     return namingSchemes(configured, () => this.#authenticate(configured, credentials, expected));
   }
 
@@ -62,7 +58,7 @@ export class WalletAuthenticator extends needs({
     { authorization, dpop }: WalletCredentials,
     expected: Expected,
   ): Promise<AuthenticatedWallet> {
-    const { kind, text } = readAuthorization(authorization);
+    const { kind, text } = parseAuthorization(authorization);
     const verified = await this.#verify(configured, text, expected.now);
     const bound = 'own' in verified ? verified.own : verified.external;
     const proof = await this.#prove(configured, { kind, text, dpop }, bound.keyThumbprint, expected);
@@ -81,9 +77,7 @@ export class WalletAuthenticator extends needs({
     const own = await walletTokens.verify(configured, text);
     const external = own === undefined ? await externalTokens.verify(configured, text, now) : undefined;
     if (external !== undefined) return { external };
-    if (own === undefined || !(await isServed(configured, own))) {
-      throw invalid('the access token is invalid or expired');
-    }
+    if (own === undefined || !(await isServed(configured, own))) throw invalid('the access token is invalid or expired');
     return { own };
   }
 
@@ -100,11 +94,7 @@ export class WalletAuthenticator extends needs({
     }
     // RFC 9449 section 7.2: a bound token never passes as a bearer token
     if (kind === 'bearer') throw invalid('this access token is bound to a key: use the DPoP scheme');
-    const accepted = await this.ports.dpopProofs.check(configured, dpop, {
-      ...expected,
-      issuer: configured.issuer,
-      accessToken: text,
-    });
+    const accepted = await this.ports.dpopProofs.verify(configured, dpop, { ...expected, issuer: configured.issuer, accessToken: text });
     // RFC 9449 section 7.1
     if (accepted.thumbprint !== thumbprint) throw invalid('the access token is bound to another key');
     return accepted;
@@ -112,25 +102,19 @@ export class WalletAuthenticator extends needs({
 }
 
 /** A server that the tenant has no longer vouches for nobody any more. */
-async function isServed(
-  configured: TenantConfiguration,
-  { issuer, audience }: WalletTokenClaims,
-): Promise<boolean> {
+async function isServed(configured: TenantConfiguration, { issuer, audience }: WalletTokenClaims): Promise<boolean> {
   const issuance = await configured.issuance();
-  return serverOf(issuer, audience) === 'chained'
-    ? issuance.chainedAs?.enabled === true
-    : hasBuiltIn(issuance);
+  return serverOf(issuer, audience) === 'chained' ? issuance.chainedAs?.enabled === true : hasBuiltIn(issuance);
 }
 
 /** @throws Failure `missing_token`, `invalid_token`. */
-function readAuthorization(authorization: string | undefined): SentToken {
+function parseAuthorization(authorization: string | undefined): SentToken {
   if (authorization === undefined) throw new Failure('missing_token');
   const [scheme = '', text = '', surplus] = authorization.trim().split(/ +/);
   const kind = scheme.toLowerCase();
   if (kind !== 'dpop' && kind !== 'bearer') throw new Failure('missing_token');
   // RFC 6750 section 3.1: two ways at once, or something that is no token, is a malformed request
-  if (surplus !== undefined || text === '')
-    throw new Failure('invalid_token', 'the access token is malformed');
+  if (surplus !== undefined || text === '') throw new Failure('invalid_token', 'the access token is malformed');
   return { kind, text };
 }
 

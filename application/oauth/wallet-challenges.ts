@@ -1,14 +1,8 @@
 import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** What a wallet is told with a challenge (RFC 6750 section 3.1, RFC 9449 section 7.1). */
-const CHALLENGED: readonly FailureCode[] = [
-  'missing_token',
-  'invalid_token',
-  'invalid_dpop_proof',
-  'use_dpop_nonce',
-  'insufficient_scope',
-];
+const CHALLENGED: readonly FailureCode[] = ['missing_token', 'invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce', 'insufficient_scope'];
 
 /**
  * RFC 9449 section 7.2: the challenge names each scheme that is taken here, also to a wallet whose token was revoked, which only the

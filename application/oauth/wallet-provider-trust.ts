@@ -3,14 +3,14 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../domain/shared/refusal.ts';
 import { withoutQuery } from '../../domain/shared/without-query.ts';
-import { type AttestedStatus, readAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
+import { type AttestedStatus, parseAttestedStatuses } from '../../domain/status-lists/attested-status.ts';
 import type { WalletStatus } from '../../domain/status-lists/wallet-status.ts';
 import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { needs } from '../needs.ts';
 import { Certificates, type TrustAnchor } from '../ports/certificates.ts';
-import { type SpokenList, StatusChecker, type StatusQuestion } from '../status-lists/check-status.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { type SpokenList, type StatusQuestion, StatusVerifier } from '../status-lists/verify-status.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
@@ -58,11 +58,7 @@ type Providers = {
 };
 
 /** Which providers a tenant trusts to attest wallets and their keys: those of its trust lists, nobody else. */
-export class WalletProviderTrust extends needs({
-  trustLists: TrustLists,
-  certificates: Certificates,
-  statusChecker: StatusChecker,
-}) {
+export class WalletProviderTrust extends needs({ trustLists: TrustLists, certificates: Certificates, statusVerifier: StatusVerifier }) {
   /** By the lists that a configuration names, which are the same array for all requests until it is changed. */
   readonly #known = new WeakMap<readonly ListSource[], Providers>();
 
@@ -70,20 +66,11 @@ export class WalletProviderTrust extends needs({
    * @param chain `x5c` of an attestation (HAIP 1.0 section 4.4.1): DER in standard base64, leaf first.
    * @returns why not, in words that a wallet may read.
    */
-  async check(
-    configured: TenantConfiguration,
-    chain: readonly string[],
-    now: Date,
-  ): Promise<WalletProviderVerdict> {
+  async verify(configured: TenantConfiguration, chain: readonly string[], now: Date): Promise<WalletProviderVerdict> {
     const { asked, anchors, listed } = await this.#providers(configured);
-    if (asked.length === 0) {
-      return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
-    }
+    if (asked.length === 0) return { trusted: false, detail: 'this issuer has no trust list of wallet providers configured' };
     // HAIP 1.0 section 4.4.1: no self-signed leaf, no anchor in the chain
-    const issuer = this.ports.certificates.validate(chain, anchors, now, {
-      purpose: 'wallet attestation',
-      haip: true,
-    });
+    const issuer = this.ports.certificates.verifyChain(chain, anchors, now, { purpose: 'wallet attestation', haip: true });
     const match = issuer.trusted ? listed.get(issuer.anchor) : undefined;
     if (!issuer.trusted || match === undefined) {
       const why = issuer.trusted ? 'unknown anchor' : issuer.detail;
@@ -110,17 +97,17 @@ export class WalletProviderTrust extends needs({
    * One that is there and cannot be established counts as much as one that is bad.
    * @param what the attestation is, for whom it is refused.
    */
-  async checkStatuses(
+  async verifyStatuses(
     configured: TenantConfiguration,
     issuer: AttestationIssuer,
     { what, payload, now }: { readonly what: string; readonly payload: JsonObject; readonly now: Date },
   ): Promise<StatusAnswer> {
     let asked = '';
     try {
-      const statuses = readAttestedStatuses(payload, now);
+      const statuses = parseAttestedStatuses(payload, now);
       for (const { place, reference } of statuses) {
         asked = ` (${place}, entry ${reference.idx} of ${withoutQuery(reference.uri)})`;
-        await this.ports.statusChecker.check({ ...issuer, configured, reference });
+        await this.ports.statusVerifier.verify({ ...issuer, configured, reference });
       }
       return { statuses: statuses.map((status) => followable(status, issuer)) };
     } catch (error) {
@@ -141,22 +128,22 @@ export class WalletProviderTrust extends needs({
     notBefore: Date,
   ): Promise<SpokenList> {
     return this.#ofProvider(configured, followed, (question) =>
-      this.ports.statusChecker.list({ ...question, uri: followed.uri }, notBefore),
+      this.ports.statusVerifier.list({ ...question, uri: followed.uri }, notBefore),
     );
   }
 
   /**
    * Looks again at what an attestation named that is not here any more.
-   * @returns as `checkStatuses`.
+   * @returns as `verifyStatuses`.
    */
-  async recheck(configured: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
+  async verifyAgain(configured: TenantConfiguration, statuses: readonly WalletStatus[]): Promise<StatusAnswer> {
     let asked = '';
     try {
       for (const status of statuses) {
         const { uri, idx } = status;
         asked = ` (entry ${idx} of ${withoutQuery(uri)})`;
         await this.#ofProvider(configured, status, (question) =>
-          this.ports.statusChecker.check({ ...question, reference: { uri, idx } }),
+          this.ports.statusVerifier.verify({ ...question, reference: { uri, idx } }),
         );
       }
       return { statuses };
@@ -178,9 +165,7 @@ export class WalletProviderTrust extends needs({
     ask: (question: Omit<StatusQuestion, 'reference'>) => Promise<T>,
   ): Promise<T> {
     const { anchors, listed } = await this.#providers(configured);
-    const successors = [...listed].filter(([, { listings }]) =>
-      listings.some(({ entity }) => entity.id === provider),
-    );
+    const successors = [...listed].filter(([, { listings }]) => listings.some(({ entity }) => entity.id === provider));
     const candidates = new Set([first, ...successors.map(([hash]) => hash)]);
     let refusal = new Refusal('status_invalid', 'no trust list vouches for its provider');
     for (const anchor of candidates) {
@@ -188,7 +173,10 @@ export class WalletProviderTrust extends needs({
       if (match === undefined) continue;
       try {
         return await ask({
-          ...{ configured, anchors, issuer: { anchor }, revocation: revocationOf(match) },
+          configured,
+          anchors,
+          issuer: { anchor },
+          revocation: revocationOf(match),
           ...({ purpose: 'wallet attestation', isSignerForgotten: true, chain: [] } as const),
         });
       } catch (error) {
@@ -215,26 +203,17 @@ export class WalletProviderTrust extends needs({
 
 const NO_LISTS: readonly ListSource[] = [];
 
-function followable(
-  { reference, keptUntil }: AttestedStatus,
-  { issuer, provider }: AttestationIssuer,
-): WalletStatus {
+function followable({ reference, keptUntil }: AttestedStatus, { issuer, provider }: AttestationIssuer): WalletStatus {
   return { ...reference, anchor: issuer.anchor, ...defined({ provider, keptUntil }) };
 }
 
-const TOLD: Partial<Record<RefusalReason, string>> = {
-  status_revoked: 'is revoked',
-  status_suspended: 'is suspended',
-};
+const TOLD: Partial<Record<RefusalReason, string>> = { status_revoked: 'is revoked', status_suspended: 'is suspended' };
 
 function toldOf(reason: RefusalReason): string {
   return TOLD[reason] ?? 'has a status that cannot be established';
 }
 
-function sourcesOf(
-  configured: TenantConfiguration,
-  addresses: readonly string[],
-): Promise<readonly ListSource[]> {
+function sourcesOf(configured: TenantConfiguration, addresses: readonly string[]): Promise<readonly ListSource[]> {
   return configured.derive('wallet-provider-lists', async () => {
     const signers = pinSigners((await configured.issuance()).walletProviderTrustListCertificates);
     // Lists of this service are signed by the keys of their tenant, whoever signs the others.

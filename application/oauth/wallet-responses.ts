@@ -3,9 +3,9 @@ import { authorizationResponse } from '../../domain/oauth/authorization-response
 import { suspend } from '../../domain/oauth/interaction.ts';
 import type { WalletError } from '../../domain/oauth/upstream.ts';
 import { defined } from '../../domain/shared/defined.ts';
-import type { World } from '../known.ts';
 import type { Log } from '../ports/log.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import type { World } from '../transactions/known.ts';
 
 /** Why a wallet gets no code, as it is told. */
 export type Refused = { readonly error: WalletError; readonly description: string };

@@ -5,23 +5,18 @@ import { compromisedKeys } from '../../domain/keys/compromised-keys.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
-import {
-  ACCESS_TOKEN_TYPE,
-  accessTokenPayload,
-  readAccessTokenPayload,
-  type WalletTokenClaims,
-} from '../../domain/oauth/access-token.ts';
+import { ACCESS_TOKEN_TYPE, accessTokenPayload, parseAccessTokenPayload, type WalletTokenClaims } from '../../domain/oauth/access-token.ts';
 import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
 import { encodeBase64url } from '../../domain/shared/base64url.ts';
 import { algorithmOf, thumbprint } from '../../domain/shared/jwk.ts';
-import { partOfMemory, watchedCache } from '../bounded.ts';
-import { madeOnce } from '../made-once.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms } from '../ports/kms.ts';
 import { Signatures } from '../ports/signatures.ts';
 import { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { partOfMemory, watchedCache } from '../tenant-cache/bounded.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** Tokens whose signature this process has seen to be good, or made itself. */
 const MAX_REMEMBERED_BYTES = 24 * 1024 * 1024;
@@ -38,12 +33,7 @@ type Verified = { readonly claims: WalletTokenClaims; readonly tokenLength: numb
 const headers = new WeakMap<KeyChain, string>();
 
 /** Access tokens of wallets, signed by a key chain of the tenant. */
-export class WalletTokens extends needs({
-  kms: Kms,
-  signatures: Signatures,
-  clock: Clock,
-  store: Store,
-}) {
+export class WalletTokens extends needs({ kms: Kms, signatures: Signatures, clock: Clock, store: Store }) {
   readonly #verified = watchedCache(
     'wallet-tokens',
     new LRUCache<string, Verified>({
@@ -53,11 +43,7 @@ export class WalletTokens extends needs({
     }),
   );
 
-  async issue(
-    configured: TenantConfiguration,
-    claims: WalletTokenClaims,
-    server: AuthorizationServer,
-  ): Promise<string> {
+  async issue(configured: TenantConfiguration, claims: WalletTokenClaims, server: AuthorizationServer): Promise<string> {
     const { kms, clock } = this.ports;
     const wanted = await signingKeyId(configured, server);
     const chain = pickKeyChain(await configured.keyChains(), 'signing', clock.now(), wanted);
@@ -85,12 +71,10 @@ export class WalletTokens extends needs({
     const jws = parseCompactJws(token);
     // RFC 9068 section 4: another kind of token of this service must not pass for an access token
     if (jws === undefined || jws.header['typ'] !== ACCESS_TOKEN_TYPE) return undefined;
-    const key = publicKeys(await configured.keyChains(), now).find(
-      ({ publicJwk }) => thumbprint(publicJwk) === jws.header['kid'],
-    );
+    const key = publicKeys(await configured.keyChains(), now).find(({ publicJwk }) => thumbprint(publicJwk) === jws.header['kid']);
     if (key === undefined || jws.header['alg'] !== algorithmOf(key.publicJwk)) return undefined;
     if (!signatures.verify(key.publicJwk, jws.signingInput, jws.signature)) return undefined;
-    const claims = readAccessTokenPayload(jws.payload, configured.issuer, now);
+    const claims = parseAccessTokenPayload(jws.payload, configured.issuer, now);
     if (claims !== undefined) this.#remember(configured, token, claims);
     return claims;
   }
@@ -110,10 +94,7 @@ function memoKey(configured: TenantConfiguration, token: string): string {
   return `${configured.tenantId} ${configured.state.revision} ${hash('sha256', token, 'base64url')}`;
 }
 
-async function signingKeyId(
-  configured: TenantConfiguration,
-  server: AuthorizationServer,
-): Promise<string | undefined> {
+async function signingKeyId(configured: TenantConfiguration, server: AuthorizationServer): Promise<string | undefined> {
   const { signingKeyId: own, chainedAs } = await configured.issuance();
   return (server === 'chained' ? chainedAs?.token.signingKeyId : undefined) ?? own ?? undefined;
 }

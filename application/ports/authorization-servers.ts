@@ -29,11 +29,7 @@ export class AuthorizationServerError extends Error {
   readonly error: string | undefined;
 
   /** @param message for the operator. Never a code, a token, a secret or text that the server wrote. */
-  constructor(
-    fault: AuthorizationServerFault,
-    message: string,
-    options: { readonly error?: string; readonly cause?: unknown } = {},
-  ) {
+  constructor(fault: AuthorizationServerFault, message: string, options: { readonly error?: string; readonly cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.name = 'AuthorizationServerError';
     this.fault = fault;
@@ -70,10 +66,7 @@ export type CodeExchange = {
   readonly clientSecret?: string | undefined;
 };
 
-export type TokenAnswer = {
-  readonly idToken: string;
-  readonly accessToken: string | undefined;
-};
+export type TokenAnswer = { readonly idToken: string; readonly accessToken: string | undefined };
 
 export type UserinfoExpectations = {
   readonly tenantId: TenantId;
@@ -124,10 +117,7 @@ export abstract class AuthorizationServers {
    * Obtains a token for the client itself and throws it away (RFC 6749 section 4.4).
    * @throws AuthorizationServerError when the server does not give one.
    */
-  abstract logInAsClient(
-    issuer: string,
-    client: { readonly clientId: string; readonly clientSecret: string },
-  ): Promise<void>;
+  abstract logInAsClient(issuer: string, client: { readonly clientId: string; readonly clientSecret: string }): Promise<void>;
 
   /**
    * OpenID Connect Core 1.0 section 3.1.3.7, with `nonce` and, when present, `at_hash`.

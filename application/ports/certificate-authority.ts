@@ -47,10 +47,7 @@ export type CertificateWish = Pick<CertificateRequest, 'subject' | 'publicJwk' |
 /** Makes X.509 certificates, and requests for them, signed by a key that lives in the KMS. */
 export abstract class CertificateAuthority {
   /** @param issuer absent for a self-signed certificate. @returns DER in standard base64. */
-  abstract issue(
-    request: CertificateRequest,
-    signer: { readonly key: SigningKey; readonly certificate?: string },
-  ): Promise<string>;
+  abstract issue(request: CertificateRequest, signer: { readonly key: SigningKey; readonly certificate?: string }): Promise<string>;
   /** @param signer key and certificate of the authority. @returns a CRL, DER. */
   abstract revocationList(
     request: RevocationListRequest,

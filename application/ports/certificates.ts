@@ -50,23 +50,12 @@ export type ChainProfile = {
 };
 
 /** What an authority signed beside certificates. */
-export type IssuerSigned = {
-  readonly toBeSigned: Buffer;
-  readonly algorithm: SignatureAlgorithm;
-  readonly signature: Buffer;
-};
+export type IssuerSigned = { readonly toBeSigned: Buffer; readonly algorithm: SignatureAlgorithm; readonly signature: Buffer };
 
 /** Validates X.509 paths (RFC 5280 section 6.1, reduced as `domain/keys/certificate-profile.ts` documents). */
 export abstract class Certificates {
-  /**
-   * @param chain DER in standard base64 (RFC 7515 section 4.1.6), leaf first, each certified by the next.
-   */
-  abstract validate(
-    chain: readonly string[],
-    anchors: readonly TrustAnchor[],
-    now: Date,
-    profile: ChainProfile,
-  ): ChainVerdict;
+  /** @param chain DER in standard base64 (RFC 7515 section 4.1.6), leaf first, each certified by the next. */
+  abstract verifyChain(chain: readonly string[], anchors: readonly TrustAnchor[], now: Date, profile: ChainProfile): ChainVerdict;
 
   /**
    * Whether the issuer itself certified a key for OCSP answers, and both certificates are valid (RFC 6960 section 4.2.2.2).

@@ -1,9 +1,8 @@
 import type { MacKey, Macs } from '../../domain/audit/macs.ts';
 
 /**
- * Seals what must not be read from the database: personal data, secrets, local private keys.
- * AES-256-GCM under a key derived from `MASTER_SECRET`; `context` names the place
- * (`table/column/tenant/id`), so a ciphertext moved elsewhere does not open.
+ * Seals what must not be read from the database: personal data, secrets, local private keys. AES-256-GCM under a key derived from
+ * `MASTER_SECRET`; `context` names the place (`table/column/tenant/id`), so a ciphertext moved elsewhere does not open.
  */
 export abstract class Cipher {
   /** Names of the keys it has, which tell nothing about them; the one that seals first. */

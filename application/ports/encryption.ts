@@ -26,14 +26,9 @@ export abstract class Encryption {
    * @returns the plaintext, or `undefined` when anything about the message is not as it must be: another
    *   `kid`, `alg` or `enc`, a foreign or invalid `epk`, `zip`, `crit`, a nested JWS, a broken tag.
    */
-  abstract decrypt(
-    jwe: string,
-    key: EncryptionKeyPair,
-    options?: DecryptionOptions,
-  ): Promise<string | undefined> | string | undefined;
+  abstract decrypt(jwe: string, key: EncryptionKeyPair, options?: DecryptionOptions): Promise<string | undefined> | string | undefined;
   /**
-   * Opens a message of HPKE (RFC 9180, mode base, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM) that has no
-   * additional data.
+   * Opens a message of HPKE (RFC 9180, mode base, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM) that has no additional data.
    * @param info what both sides know of the exchange.
    * @returns the plaintext, or `undefined` when it is for another key, of another exchange, or broken.
    */

@@ -2,12 +2,7 @@ import type { SessionKind, SessionStatus } from '../../domain/sessions/session.t
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 
 /** A place in the event log of all sessions, in the order in which it is handed on. */
-export type LogPlace = {
-  readonly position: number;
-  readonly tenantId: string;
-  readonly sessionId: string;
-  readonly version: number;
-};
+export type LogPlace = { readonly position: number; readonly tenantId: string; readonly sessionId: string; readonly version: number };
 
 /** One change of a session's status. */
 export type LoggedEvent = {

@@ -28,18 +28,9 @@ export type FollowedWallets = {
   /** Lists that are to be compared by now, those that wait longest first. */
   dueFollowedLists(now: Date, limit: number): Promise<readonly FollowedList[]>;
   /** A list was compared, or could not be had for a `reason`. @param nextAt when it is due again. */
-  noteFollowedList(
-    list: Pick<FollowedList, 'tenantId' | 'id'>,
-    now: Date,
-    nextAt: Date,
-    reason?: string,
-  ): Promise<void>;
+  noteFollowedList(list: Pick<FollowedList, 'tenantId' | 'id'>, now: Date, nextAt: Date, reason?: string): Promise<void>;
   /** What follows one of these entries, at most `limit`. */
-  followers(
-    list: Pick<FollowedList, 'tenantId' | 'id'>,
-    indices: readonly number[],
-    limit: number,
-  ): Promise<readonly Follower[]>;
+  followers(list: Pick<FollowedList, 'tenantId' | 'id'>, indices: readonly number[], limit: number): Promise<readonly Follower[]>;
   /** They follow nothing more, and their backends are to hear of it. */
   fall(list: Pick<FollowedList, 'tenantId' | 'id'>, followers: readonly Follower[], now: Date): Promise<void>;
   /** The oldest first. @param isTold those whose backends were told; else those whose backends are yet to be. */

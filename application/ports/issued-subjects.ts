@@ -31,8 +31,8 @@ export type IssuedSubjects = {
     now: Date,
   ): Promise<void>;
   /**
-   * Records when credentials of these persons were revoked. From then on a commit that `identifies` one of them fails, unless the
-   * wallet was authorized later. A commit that is in progress ends first, so that `orderRevocations` finds its credentials.
+   * Records that credentials of these persons were revoked. From then on a commit that `identifies` one of them fails, unless its
+   * grant was recorded later, or its wallet was authorized later where it has no grant. A commit that is in progress ends first, so that `orderRevocations` finds its credentials.
    * @param configurationIds of these; of all where it is undefined.
    */
   noteRevoked(
@@ -42,8 +42,8 @@ export type IssuedSubjects = {
     now: Date,
   ): Promise<void>;
   /**
-   * Revokes grants by which credentials were issued to these persons, as far as `noteRevoked` covers all configurations of a grant:
-   * one that also covers others stays.
+   * Revokes grants by which credentials were issued to these persons, as far as `noteRevoked` covers all configurations of a grant
+   * and all credentials that it brought. One that covers other configurations or serves another person stays.
    */
   revokeGrants(tenantId: TenantId, fingerprints: readonly string[], now: Date): Promise<void>;
   /**
@@ -52,15 +52,13 @@ export type IssuedSubjects = {
    */
   revokeGrant(tenantId: TenantId, fingerprint: string, grantId: string, now: Date): Promise<boolean>;
   /** Orders of one tenant about these fingerprints, those that wait longest first. */
-  revocationOrdersOf(
-    tenantId: TenantId,
-    fingerprints: readonly string[],
-    limit: number,
-  ): Promise<readonly RevocationOrder[]>;
+  revocationOrdersOf(tenantId: TenantId, fingerprints: readonly string[], limit: number): Promise<readonly RevocationOrder[]>;
   /** Orders of all tenants that are due, those that wait longest first. */
   dueRevocationOrders(now: Date, limit: number): Promise<readonly RevocationOrder[]>;
   /** Ids of the batches that an order is about and that nobody has revoked yet. */
   batchesOf(order: IssuedToSubject): Promise<readonly string[]>;
+  /** Whether the session has credentials of other persons that were not revoked with `noteRevoked`. */
+  servesOthers(order: IssuedToSubject): Promise<boolean>;
   /** All that was issued before it is revoked. One that was given anew meanwhile stays. */
   fulfilOrder(order: RevocationOrder): Promise<void>;
   /** It could not be done: others come first. */

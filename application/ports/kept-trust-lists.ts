@@ -1,18 +1,11 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
-import type {
-  GoodCopy,
-  KeptListSummary,
-  ListFinding,
-  ListPlace,
-} from '../../domain/trust-lists/kept-list.ts';
+import type { GoodCopy, KeptListSummary, ListFinding, ListPlace } from '../../domain/trust-lists/kept-list.ts';
 
 /** What a tenant's store keeps of lists of others, by the hash of who may sign them and their address. */
 export type KeptTrustLists = {
   /** The good copy, whatever came later. */
   goodCopy(id: string): Promise<GoodCopy | undefined>;
-  /**
-   * Keeps a copy unless a newer release is kept already, and drops what was held against one. A tenant keeps at most 128 lists.
-   */
+  /** Keeps a copy unless a newer release is kept already, and drops what was held against one. A tenant keeps at most 128 lists. */
   keepCopy(id: string, place: ListPlace, copy: GoodCopy): Promise<void>;
   /** The kept copy was found at its address once more. @returns false where another one is kept. */
   confirmCopy(id: string, documentHash: string, now: Date): Promise<boolean>;

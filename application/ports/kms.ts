@@ -52,10 +52,7 @@ export abstract class Kms {
    * Signs all of `datas` with one key: one round trip where the provider is far away. All are signed, or none.
    * @returns the signatures in the order of `datas`. @throws Failure as `sign`.
    */
-  abstract signMany(
-    key: SigningKey,
-    datas: readonly ToSign[],
-  ): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
+  abstract signMany(key: SigningKey, datas: readonly ToSign[]): readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
   /**
    * For what cannot be taken back if the signature then fails. Asks nobody: it tells what is known.
    * @throws Failure `unavailable` when the provider of the key is known not to work at present.
@@ -71,5 +68,5 @@ export abstract class Kms {
   /** Where the next key of a tenant is made unless something else is said: as configured, else the default provider. */
   abstract providerOf(tenantId: string): string;
   /** Resolves when the provider answers. @throws Error that says for the operator why it does not. */
-  abstract check(provider: string): Promise<void>;
+  abstract assertReachable(provider: string): Promise<void>;
 }

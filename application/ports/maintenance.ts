@@ -7,11 +7,7 @@ import type { KeptTrustListJobs } from './kept-trust-lists.ts';
 import type { ListFill } from './metrics.ts';
 import type { PendingDeliveries } from './pending-deliveries.ts';
 
-export type EndingTrustList = {
-  readonly tenantId: TenantId;
-  readonly id: string;
-  readonly nextUpdate: Date;
-};
+export type EndingTrustList = { readonly tenantId: TenantId; readonly id: string; readonly nextUpdate: Date };
 
 /** Where a pass over what is sealed has come to. */
 export type ResealPlace = {
@@ -25,11 +21,7 @@ export type SessionKey = { readonly tenantId: TenantId; readonly id: SessionId }
 export type ExpiryPlace = readonly [milliseconds: number, ...(string | number)[]];
 
 /** A removed tenant whose data is being removed. */
-export type TenantRemoval = {
-  readonly tenantId: TenantId;
-  readonly since: Date;
-  readonly removedRows: number;
-};
+export type TenantRemoval = { readonly tenantId: TenantId; readonly since: Date; readonly removedRows: number };
 
 /** How a tenant keeps its sessions. */
 export type CleanUpTenant = {
@@ -50,6 +42,14 @@ export type CleanUpPlace = {
   readonly leftFrom?: Date;
   /** The last tenant that was listed; undefined when all were. */
   readonly lastListed?: string;
+};
+
+/** A text that changes with each change of the tenant's configuration, also when another tenant gets the same id. */
+export type TenantVersion = { readonly id: TenantId; readonly version: string };
+export type TenantVersions = {
+  /** Stands for all of them together. */
+  readonly state: string;
+  readonly versions: readonly TenantVersion[];
 };
 
 type Parts = EventLog & FollowedWallets & IssuedSubjects & KeptTrustListJobs & PendingDeliveries;
@@ -78,11 +78,7 @@ export type Maintenance = Parts & {
     now: Date,
     limit: number,
     range?: { readonly after?: ExpiryPlace; readonly until?: Date },
-  ): Promise<{
-    readonly expired: readonly SessionKey[];
-    readonly overdue: readonly SessionKey[];
-    readonly next: ExpiryPlace | undefined;
-  }>;
+  ): Promise<{ readonly expired: readonly SessionKey[]; readonly overdue: readonly SessionKey[]; readonly next: ExpiryPlace | undefined }>;
   /** Forgets used values, grants and authorizations that could not be used any more. @returns how many rows went. */
   forgetExpired(now: Date, limit: number): Promise<number>;
   /**
@@ -142,10 +138,7 @@ export type Maintenance = Parts & {
    * @param place where to go on; a pass over everything begins without one.
    * @returns `place` undefined at the end of the pass.
    */
-  reseal(
-    limit: number,
-    place?: ResealPlace,
-  ): Promise<{ readonly done: number; readonly place: ResealPlace | undefined }>;
+  reseal(limit: number, place?: ResealPlace): Promise<{ readonly done: number; readonly place: ResealPlace | undefined }>;
   /**
    * Says that this process seals under its first secret, which is needed from now on, whatever was noted of it. Called
    * again and again, so that `endReseal` is found out to have come too early.
@@ -162,6 +155,11 @@ export type Maintenance = Parts & {
   forgetPickUps(now: Date, limit: number): Promise<number>;
   /** Trust lists that end at `until` at the latest, of all tenants, the first to end first; `after` pages on. */
   endingTrustLists(until: Date, limit: number, after?: EndingTrustList): Promise<EndingTrustList[]>;
+  /**
+   * All tenants in the order of their ids, each with a text that changes with its configuration.
+   * @param state as it was answered before. @returns undefined while nothing changed since.
+   */
+  tenantVersions(state?: string): Promise<TenantVersions | undefined>;
   /** What all status lists come to: one row for some hundred thousand credentials is read. */
   listFill(): Promise<ListFill>;
   /** Tenants whose audit log begins before this time, in the order of their ids, those behind `after`. */
@@ -171,9 +169,7 @@ export type Maintenance = Parts & {
    * was made meanwhile has a younger log. @returns how many there were.
    */
   removeAuditEntries(tenantId: TenantId, upTo: number, before: Date): Promise<number>;
-  /**
-   * Updates the planner statistics of tables that grew. A table whose update fails does not keep the other tables from theirs.
-   */
+  /** Updates the planner statistics of tables that grew. A table whose update fails does not keep the other tables from theirs. */
   refreshStatistics(): Promise<{
     readonly refreshed: readonly string[];
     readonly failures: readonly { readonly table: string; readonly error: unknown }[];

@@ -1,15 +1,10 @@
-import type { SessionFailureCode } from '../../domain/sessions/failure-code.ts';
 import type { SessionKind, SessionStatus } from '../../domain/sessions/session.ts';
+import type { SessionFailureCode } from '../../domain/shared/session-failure.ts';
 import type { RemoteFault } from './remote.ts';
 import type { WebhookFault } from './webhooks.ts';
 
 /** Of an answered request. `route` is the pattern of the route, never the address. */
-export type RequestMeasure = {
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly seconds: number;
-};
+export type RequestMeasure = { readonly method: string; readonly route: string; readonly status: number; readonly seconds: number };
 
 export type SessionMeasure = {
   readonly tenantId: string;
@@ -35,10 +30,7 @@ export const WATCHED = {
   database_connections: ['state', 'Connections to PostgreSQL: in use, idle, and requests that wait for one'],
   database_connections_limit: [undefined, 'DATABASE_POOL of this process'],
   http_connections: [undefined, 'Connections of callers that are open'],
-  http_connections_limit: [
-    undefined,
-    'Connections that this process accepts, by MAX_CONNECTIONS and the limit of open files',
-  ],
+  http_connections_limit: [undefined, 'Connections that this process accepts, by MAX_CONNECTIONS and the limit of open files'],
   open_session_bytes_highest: [
     undefined,
     'Bytes of open sessions of the tenant that has most of those served in the last minute, see QUOTA_SESSION_BYTES',

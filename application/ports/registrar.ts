@@ -33,14 +33,10 @@ export class RegistrarError extends Error {
 }
 
 /** Whose account is used. No login is shared by two tenants, not even by those with equal settings. */
-export type RegistrarAccount = {
-  readonly tenantId: TenantId;
-  readonly configuration: RegistrarConfigurationBody;
-};
+export type RegistrarAccount = { readonly tenantId: TenantId; readonly configuration: RegistrarConfigurationBody };
 
 /**
- * The registrar of a tenant, which says who may ask wallets for what. Logs in by itself and keeps the login until
- * shortly before it ends.
+ * The registrar of a tenant, which says who may ask wallets for what. Logs in by itself and keeps the login until shortly before it ends.
  *
  * Each call throws RegistrarError.
  */
@@ -48,17 +44,11 @@ export abstract class Registrar {
   /** Logs in anew, whatever is remembered: whether these settings are good. */
   abstract logIn(account: RegistrarAccount): Promise<void>;
   abstract relyingParties(account: RegistrarAccount): Promise<readonly RelyingParty[]>;
-  abstract issueAccessCertificate(
-    account: RegistrarAccount,
-    request: AccessCertificateRequest,
-  ): Promise<IssuedAccessCertificate>;
+  abstract issueAccessCertificate(account: RegistrarAccount, request: AccessCertificateRequest): Promise<IssuedAccessCertificate>;
   abstract issueRegistrationCertificate(
     account: RegistrarAccount,
     request: CompleteRegistrationBody & { readonly rpId: string },
   ): Promise<IssuedRegistrationCertificate>;
   /** @returns undefined for an id that the registrar does not know. */
-  abstract findRegistrationCertificate(
-    account: RegistrarAccount,
-    id: string,
-  ): Promise<IssuedRegistrationCertificate | undefined>;
+  abstract findRegistrationCertificate(account: RegistrarAccount, id: string): Promise<IssuedRegistrationCertificate | undefined>;
 }

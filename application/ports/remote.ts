@@ -6,9 +6,8 @@ export type RemoteResponse = {
 };
 
 /**
- * Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. `busy`: this service has too
- * many calls under way, which says nothing of the target. `redirected`: the answer is elsewhere, and the call does not follow
- * there, or not so far.
+ * Why a call brought no answer. `refused_address`: the guard let nothing leave the machine. `busy`: this service has too many calls under
+ * way, which says nothing of the target. `redirected`: the answer is elsewhere, and the call does not follow there, or not so far.
  */
 export type RemoteFault = 'refused_address' | 'timeout' | 'too_large' | 'unreachable' | 'redirected' | 'busy';
 
@@ -17,11 +16,7 @@ export class RemoteError extends Error {
   /** Why it is unreachable: DNS, connection, or TLS with its reason, in words without addresses and names. */
   readonly detail: string | undefined;
 
-  constructor(
-    fault: RemoteFault,
-    message: string,
-    options: { cause?: unknown; detail?: string | undefined } = {},
-  ) {
+  constructor(fault: RemoteFault, message: string, options: { cause?: unknown; detail?: string | undefined } = {}) {
     const { cause, detail } = options;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'RemoteError';
@@ -49,8 +44,7 @@ export function remoteDetailOf(error: unknown): string | undefined {
  */
 export abstract class Remote {
   /**
-   * Whether a call of this address is refused for sure. Nothing is looked up: a name may turn out to lead to an address
-   * that is refused.
+   * Whether a call of this address is refused for sure. Nothing is looked up: a name may turn out to lead to an address that is refused.
    * @param tenantId whose call it would be; none for the service itself.
    */
   abstract refuses(url: string, tenantId: string | undefined): boolean;

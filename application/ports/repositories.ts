@@ -1,10 +1,4 @@
-import type {
-  Actor,
-  AuditAction,
-  AuditChange,
-  AuditEntry,
-  AuditKind,
-} from '../../domain/audit/audit-entry.ts';
+import type { Actor, AuditAction, AuditChange, AuditEntry, AuditKind } from '../../domain/audit/audit-entry.ts';
 import type { AuditHead } from '../../domain/audit/chain.ts';
 import type { Client } from '../../domain/clients/client.ts';
 import type { RecordedKey } from '../../domain/keys/compromised-keys.ts';
@@ -139,10 +133,7 @@ export type ServiceAuditLog = AuditLog & {
 };
 
 /** One chain of the audit log. */
-export type AuditLog = {
-  list(query: AuditQuery): Promise<AuditEntry[]>;
-  head(): Promise<AuditHead | undefined>;
-};
+export type AuditLog = { list(query: AuditQuery): Promise<AuditEntry[]>; head(): Promise<AuditHead | undefined> };
 
 export type AuditQuery = {
   readonly actor?: string;
@@ -183,11 +174,7 @@ export type TenantReader = ReaderOf<TenantRepositories>;
 export type ServiceReader = ReaderOf<ServiceRepositories>;
 
 /** `after`: the number of the last release of the page before. The newest first unless `ascending`. */
-export type VersionPage = {
-  readonly limit: number;
-  readonly after?: number | undefined;
-  readonly ascending?: boolean;
-};
+export type VersionPage = { readonly limit: number; readonly after?: number | undefined; readonly ascending?: boolean };
 
 /** Trust lists that the tenant publishes. Who writes one does so `alone`. */
 export type TrustListRepository = {
@@ -204,8 +191,7 @@ export type TrustListRepository = {
    */
   replace(list: PublishedList, former: ListVersion): Promise<boolean>;
   /**
-   * Takes a list away with all that it was. Only the number of its last release stays, so that a list of the same id
-   * goes on from there.
+   * Takes a list away with all that it was. Only the number of its last release stays, so that a list of the same id goes on from there.
    * @returns as `replace`.
    */
   remove(former: ListVersion): Promise<boolean>;
@@ -217,10 +203,7 @@ export type TrustListRepository = {
   version(id: string, versionId: string): Promise<ListVersion>;
 };
 
-export type TenantBelongings = {
-  readonly keyChains: readonly KeyChain[];
-  readonly clients: readonly Client[];
-};
+export type TenantBelongings = { readonly keyChains: readonly KeyChain[]; readonly clients: readonly Client[] };
 
 export type ServiceRepositories = {
   readonly tenants: {

@@ -38,7 +38,5 @@ export type OutcomeQuery = {
 /** How the sessions of one tenant went. */
 export type SessionRateReads = {
   sessionCounts(query: CountQuery): Promise<CountedSessions>;
-  sessionOutcomes(
-    query: OutcomeQuery,
-  ): Promise<{ readonly id: SessionId; readonly createdAt: Date; readonly outcome: SessionOutcome }[]>;
+  sessionOutcomes(query: OutcomeQuery): Promise<{ readonly id: SessionId; readonly createdAt: Date; readonly outcome: SessionOutcome }[]>;
 };

@@ -14,11 +14,7 @@ export abstract class ServiceSettings {
   abstract readonly publicUrl: string;
   abstract readonly release: Release;
   abstract readonly sessionTtlSeconds: number;
-  abstract readonly statusDefaults: {
-    readonly capacity: number;
-    readonly bits: 1 | 2 | 4 | 8;
-    readonly ttl: number;
-  };
+  abstract readonly statusDefaults: { readonly capacity: number; readonly bits: 1 | 2 | 4 | 8; readonly ttl: number };
   /** Days that entries of tenants' audit logs are kept; undefined for as long as their tenant. */
   readonly auditKeepDays?: number | undefined;
   /** Where people log in to the console, when an external provider gives access tokens. */
@@ -37,9 +33,6 @@ export abstract class ServiceSettings {
 }
 
 /** `{PUBLIC_URL}/{tenant}`: the Credential Issuer Identifier and the built-in authorization server's issuer. */
-export function issuerIdentifier(
-  { publicUrl }: Pick<ServiceSettings, 'publicUrl'>,
-  tenantId: string,
-): string {
+export function issuerIdentifier({ publicUrl }: Pick<ServiceSettings, 'publicUrl'>, tenantId: string): string {
   return `${publicUrl}/${tenantId}`;
 }

@@ -8,10 +8,5 @@ export abstract class Signatures {
    * @param seen `once` for a key that hardly comes again: it is not kept, so that it pushes no other out.
    * @returns whether `signature` over `data` is by `key`; false, never a throw, for unusable input.
    */
-  abstract verify(
-    key: PublicJwk,
-    data: Uint8Array | string,
-    signature: Uint8Array,
-    seen?: 'once' | 'often',
-  ): boolean;
+  abstract verify(key: PublicJwk, data: Uint8Array | string, signature: Uint8Array, seen?: 'once' | 'often'): boolean;
 }

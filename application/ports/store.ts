@@ -5,14 +5,7 @@ import type { Authorization } from '../../domain/oauth/authorization.ts';
 import type { Grant } from '../../domain/oauth/grant.ts';
 import type { UsedValue } from '../../domain/oauth/used-value.ts';
 import type { KeptAnswer } from '../../domain/sessions/kept-answer.ts';
-import type {
-  Session,
-  SessionKind,
-  SessionRequest,
-  SessionStatus,
-  SessionTransition,
-  SessionUse,
-} from '../../domain/sessions/session.ts';
+import type { Session, SessionKind, SessionRequest, SessionStatus, SessionTransition, SessionUse } from '../../domain/sessions/session.ts';
 import type { SessionNames } from '../../domain/sessions/session-search.ts';
 import type { Profile } from '../../domain/shared/finding.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';
@@ -23,14 +16,7 @@ import type { DatedRelease, SeenRelease } from '../../domain/trust-lists/freshne
 import type { PublishedList } from '../../domain/trust-lists/published-list.ts';
 import type { KeptTrustLists } from './kept-trust-lists.ts';
 import type { Maintenance } from './maintenance.ts';
-import type {
-  ServiceReader,
-  ServiceRepositories,
-  TenantReader,
-  TenantRepositories,
-  TenantWriting,
-  Writing,
-} from './repositories.ts';
+import type { ServiceReader, ServiceRepositories, TenantReader, TenantRepositories, TenantWriting, Writing } from './repositories.ts';
 import type { SessionRateReads } from './session-rates.ts';
 
 /**
@@ -55,11 +41,7 @@ export class StoreUnwritable extends StoreUnavailable {}
 export abstract class Store {
   /** Runs `work` in one transaction that sees this tenant's rows only. A throw rolls everything back. */
   abstract forTenant<T>(tenantId: TenantId, work: (own: TenantReader) => Promise<T>): Promise<T>;
-  abstract forTenant<T>(
-    tenantId: TenantId,
-    work: (own: TenantRepositories) => Promise<T>,
-    writing: TenantWriting,
-  ): Promise<T>;
+  abstract forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriting): Promise<T>;
   /** Runs `work` in one transaction over tenants and clients. It never sees a session. */
   abstract forService<T>(work: (all: ServiceReader) => Promise<T>): Promise<T>;
   abstract forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing: Writing): Promise<T>;
@@ -69,12 +51,7 @@ export abstract class Store {
    * Moves those sessions that can, without a word of what else happens to them; one that is being changed may be passed
    * over. A crash may undo what it wrote a moment ago, so it is for what nobody is told of.
    */
-  abstract note(
-    tenantId: TenantId,
-    sessions: readonly SessionId[],
-    move: SessionTransition,
-    now: Date,
-  ): Promise<readonly NotedSession[]>;
+  abstract note(tenantId: TenantId, sessions: readonly SessionId[], move: SessionTransition, now: Date): Promise<readonly NotedSession[]>;
   abstract read(tenantId: TenantId): TenantReads;
   abstract lists(tenantId: TenantId): ListKeeping;
   /** Over all tenants, each in bounded batches. */
@@ -123,16 +100,10 @@ export type SessionPlace = { readonly createdAt: Date; readonly id: string };
 /** A part of all sessions of a tenant, whatever they are. */
 export type SessionRange = Pick<SessionQuery, 'since' | 'until' | 'after' | 'ascending'>;
 
-export type DeferredQuery = {
-  readonly sessionId?: SessionId;
-  readonly limit: number;
-};
+export type DeferredQuery = { readonly sessionId?: SessionId; readonly limit: number };
 
 /** A session as its operator sees it: with what its wallet asked for at an authorization server of ours. */
-export type AskedSession = {
-  readonly session: Session;
-  readonly asked: AskedAuthorization | undefined;
-};
+export type AskedSession = { readonly session: Session; readonly asked: AskedAuthorization | undefined };
 
 /** Something together with how its tenant stands, in one read; undefined where there is no such tenant. */
 export type WithTenant<T> = Promise<(T & { readonly tenant: TenantState }) | undefined>;
@@ -188,18 +159,13 @@ export type TenantReads = SessionRateReads & {
   }>;
   statusList(id: string): Promise<StatusList | undefined>;
   /** Of different terms of the database, versions say nothing of each other. */
-  statusListVersions(
-    ids: readonly string[],
-  ): Promise<(ListState & { readonly id: string; readonly keyChainId: string | null })[]>;
+  statusListVersions(ids: readonly string[]): Promise<(ListState & { readonly id: string; readonly keyChainId: string | null })[]>;
   /** Entries changed after `version`; from 0 on all that are not valid or once were not. */
   statusEntries(listId: string, afterVersion: number): Promise<{ index: number; status: number }[]>;
   /** Of entries of a list that ever had another status than valid; in no order. */
   statusesAt(listId: string, indices: readonly number[]): Promise<number[]>;
   /** The same with the entries that they are of. */
-  statusEntriesAt(
-    listId: string,
-    indices: readonly number[],
-  ): Promise<{ readonly index: number; readonly status: number }[]>;
+  statusEntriesAt(listId: string, indices: readonly number[]): Promise<{ readonly index: number; readonly status: number }[]>;
   /** A trust list as it is published; also of a tenant that is suspended. */
   trustList(id: string): Promise<Pick<PublishedList, 'jwt' | 'nextUpdate'> | undefined>;
 };
@@ -213,22 +179,12 @@ export type ListKeeping = KeptTrustLists & {
    * A run of `count` counters of a status list.
    * @param seen counters that are known to be taken, whatever the database says: it may have lost that. @returns the first, or undefined when the list has no such room left or is signed by another key chain now.
    */
-  takeStatusRun(
-    list: Pick<StatusList, 'id' | 'keyChainId'>,
-    count: number,
-    seen?: number,
-  ): Promise<number | undefined>;
+  takeStatusRun(list: Pick<StatusList, 'id' | 'keyChainId'>, count: number, seen?: number): Promise<number | undefined>;
   /**
    * Keeps a signed token, or with null only when it ends, unless a newer one is there already. @param state of the list that it
    * shows; nothing is kept of a version that the database does not know, or that it may have lost.
    */
-  saveStatusToken(
-    listId: string,
-    token: string | null,
-    state: ListState,
-    issuedAt: Date,
-    expiresAt: Date,
-  ): Promise<void>;
+  saveStatusToken(listId: string, token: string | null, state: ListState, issuedAt: Date, expiresAt: Date): Promise<void>;
   /** The newest release that was seen of somebody else's list. @param id of the list. */
   release(id: string): Promise<DatedRelease | undefined>;
   /**
@@ -239,9 +195,4 @@ export type ListKeeping = KeptTrustLists & {
   noteRelease(id: string, release: SeenRelease, now: Date): Promise<SeenRelease>;
 };
 
-export type SessionLogEntry = {
-  readonly sequence: number;
-  readonly version: number;
-  readonly status: SessionStatus;
-  readonly at: Date;
-};
+export type SessionLogEntry = { readonly sequence: number; readonly version: number; readonly status: SessionStatus; readonly at: Date };

@@ -22,10 +22,17 @@ export type Terms = {
   count(seen: Position): Promise<History>;
   /** @returns false when another process was faster. */
   open(next: NextTerm): Promise<boolean>;
-  /** Tells all processes that something is missing from the newest term. */
-  markLost(): Promise<void>;
-  /** Records that a process keeps a sighting of this term outside of the database. */
-  markWitnessed(seen: Position): Promise<void>;
+  /**
+   * Tells all processes that something is missing from this term, and from the terms that were promoted from it since. A term that an
+   * operator began since (`fenced`, `accepted`) is not marked, since the operator has settled what was missing before it.
+   * @param observed in the term that was the newest when the loss was found.
+   */
+  markLost(observed: Pick<Position, 'term' | 'termId'>): Promise<void>;
+  /**
+   * Stores that a record of this position is on a disk outside of the database; never replaces a later one, see `later`.
+   * @param place host and file of the record, for messages to operators.
+   */
+  markWitnessed(recorded: Position, place: string): Promise<void>;
   /**
    * Asks the processes that live whether the database has everything that they saw. The challenge is random, so that no answer can
    * come from a backup. @returns its id.

@@ -10,6 +10,8 @@ export type Sighting = Position & {
 export abstract class Witness {
   /** Where the sightings are kept, for messages to operators. */
   abstract readonly place: string;
+  /** The same with the name of the host, for messages on other machines. */
+  abstract readonly qualifiedPlace: string;
   /** The sightings of all databases, the latest first. @throws Error when there are some that cannot be read. */
   abstract sightings(): Promise<readonly Sighting[]>;
   /** Keeps it unless a later one of the same lineage is there. */

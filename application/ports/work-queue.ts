@@ -5,12 +5,7 @@ import type { TenantId } from '../../domain/shared/ids.ts';
  * task that comes twice, or late, finds nothing to do.
  */
 export type Task =
-  | {
-      readonly type: 'trust-list';
-      readonly tenantId: TenantId;
-      readonly id: string;
-      readonly nextUpdate: Date;
-    }
+  | { readonly type: 'trust-list'; readonly tenantId: TenantId; readonly id: string; readonly nextUpdate: Date }
   | { readonly type: 'key-chains'; readonly tenantId: TenantId };
 
 /** Hands a task to any process. @returns false when the caller has to do it. */

@@ -15,7 +15,7 @@ export abstract class XmlTrustedListReader {
    * @param signers DER in standard base64: the certificates that may have signed it, each named by itself.
    * @throws TrustListRefusal also for a list that costs more to read than a list may.
    */
-  abstract read(bytes: Uint8Array, signers: readonly string[], now: Date): XmlTrustedList;
+  abstract verify(bytes: Uint8Array, signers: readonly string[], now: Date): XmlTrustedList;
 
   /** @returns the first certificate in the signature, DER in base64. Nothing is verified. @throws TrustListRefusal */
   abstract shownSigner(bytes: Uint8Array): string | undefined;

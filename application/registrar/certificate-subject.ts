@@ -1,12 +1,12 @@
-import { type KeyChain, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
+import { findKeyChain, type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { organizationIdentifiers } from '../../domain/registrar/organization-identifier.ts';
 import { isOfSubject } from '../../domain/registrar/registration-certificate.ts';
 import { differingPurpose, type StatedPurpose } from '../../domain/registrar/stated-purpose.ts';
-import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { invalidInput } from '../../domain/shared/failure.ts';
 import { holdsTo } from '../../domain/shared/finding.ts';
-import { madeOnce } from '../made-once.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import type { CheckedCertificate } from './registration-certificate-checker.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import type { CheckedCertificate } from './registration-certificate-verifier.ts';
 
 /** Organizations by key chain; the chains of a tenant's view live as long as the view does. */
 const organizations = new WeakMap<KeyChain, readonly string[]>();
@@ -47,15 +47,6 @@ export function assertOfUse(
 }
 
 /** The chain that requests would be signed with; undefined as long as there is none. */
-export function accessChainOf(
-  chains: readonly KeyChain[],
-  now: Date,
-  wantedId: string | null | undefined,
-): KeyChain | undefined {
-  try {
-    return pickKeyChain(chains, 'access', now, wantedId ?? undefined);
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
+export function accessChainOf(chains: readonly KeyChain[], now: Date, wantedId: string | null | undefined): KeyChain | undefined {
+  return findKeyChain(chains, 'access', now, wantedId ?? undefined);
 }

@@ -8,9 +8,9 @@ import { holdsTo } from '../../domain/shared/finding.ts';
 import { canonicalJson, type JsonObject } from '../../domain/shared/json.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { accessChainOf, assertOfSubject } from './certificate-subject.ts';
-import type { CheckedCertificate } from './registration-certificate-checker.ts';
+import type { CheckedCertificate } from './registration-certificate-verifier.ts';
 import { RegistrationCertificates } from './registration-certificates.ts';
 import { wantedCertificate } from './wanted-certificate.ts';
 
@@ -34,9 +34,7 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
     if (request === undefined || request === null) return undefined;
     const issued = typesOf(configured, await configured.writtenCredentialConfigurations());
     if (issued.length === 0) return undefined;
-    const wanted = await configured.derive('registration-certificate/issuer', () =>
-      wantedCertificate(configured, { issued }, request),
-    );
+    const wanted = await configured.derive('registration-certificate/issuer', () => wantedCertificate(configured, { issued }, request));
     const certificate = await this.ports.registrationCertificates.usable(configured, wanted, now);
     const chain = accessChainOf(await configured.keyChains(), now, undefined);
     if (chain !== undefined) assertOfSubject(certificate, chain, PATH);
@@ -48,15 +46,14 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
    * @throws Failure `forbidden` for who may not order a certificate and would, `invalid_input` at `registrationCert`,
    *   `unavailable` when the registrar does not answer.
    */
-  async checkIssuer(
+  async assertIssuerRegistered(
     { configured, roles }: TenantCaller,
     request: RegistrationCertificateRequest | null | undefined,
     now: Date,
   ): Promise<void> {
     if (request === undefined || request === null) return;
     const before = (await configured.issuanceConfiguration())?.registrationCert;
-    if (canonicalJson(request.body ?? null) !== canonicalJson(before?.body ?? null))
-      assertMayOrder(roles, request);
+    if (canonicalJson(request.body ?? null) !== canonicalJson(before?.body ?? null)) assertMayOrder(roles, request);
     // Nothing is issued yet, perhaps, and then nobody would find out before the first type.
     if (request.body !== undefined && (await configured.registrarConfiguration()) === undefined)
       throw invalidInput(PATH, 'no registrar is configured; POST /registrar/config comes first');
@@ -66,24 +63,21 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
 
   /**
    * Whether a type that is about to be saved is registered. One that is issued already was looked at.
-   * @throws Failure as `checkIssuer`, at the member that names the type.
+   * @throws Failure as `assertIssuerRegistered`, at the member that names the type.
    */
-  async checkType({ configured, roles }: TenantCaller, configuration: Issued, now: Date): Promise<void> {
+  async assertTypeRegistered({ configured, roles }: TenantCaller, configuration: Issued, now: Date): Promise<void> {
     const known = await configured.writtenCredentialConfigurations();
     const before = typesOf(configured, known);
     const others = known.filter(({ id }) => id !== configuration.id);
     const issued = typesOf(configured, [...others, configuration]);
-    const isKnown = issued.every(({ format, type }) =>
-      before.some((one) => one.format === format && one.type === type),
-    );
+    const isKnown = issued.every(({ format, type }) => before.some((one) => one.format === format && one.type === type));
     const request = (await configured.issuanceConfiguration())?.registrationCert;
     if (isKnown || request === undefined || request === null) return;
     assertMayOrder(roles, request);
     try {
       await this.#check(configured, request, issued, now);
     } catch (error) {
-      if (error instanceof Failure && error.code === 'invalid_input')
-        throw invalidInput(memberOf(configuration), error.message);
+      if (error instanceof Failure && error.code === 'invalid_input') throw invalidInput(memberOf(configuration), error.message);
       throw error;
     }
   }
@@ -92,8 +86,7 @@ export class IssuerRegistration extends needs({ registrationCertificates: Regist
   async assertDemanded({ configured }: TenantCaller, configuration: Issued): Promise<void> {
     const request = (await configured.issuanceConfiguration())?.registrationCert;
     const isMissing = request === undefined || request === null;
-    if (isMissing && holdsTo(configured.profile, 'eu'))
-      throw invalidInput(memberOf(configuration), NOT_REGISTERED);
+    if (isMissing && holdsTo(configured.profile, 'eu')) throw invalidInput(memberOf(configuration), NOT_REGISTERED);
   }
 
   async #check(

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { HOST } from '../../domain/keys/host-name.ts';
 import type { KeyChain, KeyLeaf } from '../../domain/keys/key-chain.ts';
 import { replaceLeaf } from '../../domain/keys/rotation.ts';
@@ -10,34 +10,27 @@ import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import type { TenantCaller } from '../caller.ts';
 import { assertNoAnchor } from '../keys/key-references.ts';
-import { readCertificates } from '../keys/read-certificates.ts';
+import { parseCertificates } from '../keys/parse-certificates.ts';
 import { needs } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwnAlone } from '../transactions/own-changes.ts';
 import { firstOf } from './obtain-from-registrar.ts';
-import { requireAccount } from './registrar-account.ts';
+import { getAccount } from './registrar-account.ts';
 import { registrarFailure } from './registrar-failures.ts';
 
-export const AccessCertificateOrder = z
-  .object({
-    keyChainId: z.string().min(1).max(128).describe('A key chain that is for `access` and nothing else'),
-    dns: z
-      .array(z.string().max(253).regex(HOST, 'a host name'))
-      .min(1)
-      .max(20)
-      .optional()
-      .describe('Host names for the certificate; that of `PUBLIC_URL` unless stated'),
-    rpId: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe('Which relying party of the account; the first unless stated'),
-  })
-  .meta({ id: 'AccessCertificateOrder' });
+export const AccessCertificateOrder = object({
+  keyChainId: z.string().min(1).max(128).describe('A key chain that is for `access` and nothing else'),
+  dns: z
+    .array(z.string().max(253).regex(HOST, 'a host name'))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Host names for the certificate; that of `PUBLIC_URL` unless stated'),
+  rpId: z.string().min(1).max(200).optional().describe('Which relying party of the account; the first unless stated'),
+}).meta({ id: 'AccessCertificateOrder' });
 export type AccessCertificateOrder = z.infer<typeof AccessCertificateOrder>;
 
 export type ObtainedAccessCertificate = {
@@ -48,31 +41,22 @@ export type ObtainedAccessCertificate = {
 };
 
 /** Has the registrar certify a key that signs requests, and signs with that certificate from then on. */
-export class ObtainAccessCertificate extends needs({
-  store: Store,
-  clock: Clock,
-  registrar: Registrar,
-  settings: ServiceSettings,
-}) {
+export class ObtainAccessCertificate extends needs({ store: Store, clock: Clock, registrar: Registrar, settings: ServiceSettings }) {
   /**
    * @throws Failure `invalid_input` for a key chain that is not for this, `conflict` without a registrar,
    *   `unavailable` when it does not answer, or answers with a certificate that cannot be used.
    */
   async execute(caller: TenantCaller, order: AccessCertificateOrder): Promise<ObtainedAccessCertificate> {
     const { registrar, settings } = this.ports;
-    const { key } = requireAccessChain(await caller.configured.keyChains(), order.keyChainId).active;
-    const account = await requireAccount(caller.configured);
+    const { key } = getAccessChain(await caller.configured.keyChains(), order.keyChainId).active;
+    const account = await getAccount(caller.configured);
     try {
       const rpId = pickParty(await registrar.relyingParties(account), order.rpId).id;
       const dns = order.dns ?? [new URL(settings.publicUrl).hostname];
       const request = { publicKey: publicKeyPem(key.publicJwk), dns, rpId };
       const issued = await registrar.issueAccessCertificate(account, request);
       const leaf: KeyLeaf = { key, ...this.#read(issued.crt, key.publicJwk) };
-      return {
-        id: issued.id,
-        relyingPartyId: rpId,
-        chain: await this.#adopt(caller, order.keyChainId, leaf),
-      };
+      return { id: issued.id, relyingPartyId: rpId, chain: await this.#adopt(caller, order.keyChainId, leaf) };
     } catch (error) {
       throw registrarFailure(error, 'keyChainId');
     }
@@ -81,7 +65,7 @@ export class ObtainAccessCertificate extends needs({
   /** A certificate that we could not use is the registrar's fault and not the caller's. */
   #read(pem: string, key: PublicJwk) {
     try {
-      return readCertificates(pem, { key, usages: ['access'] }, this.ports.clock.now());
+      return parseCertificates(pem, { key, usages: ['access'] }, this.ports.clock.now());
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const message = `The registrar answered with a certificate that cannot be used: ${error.message}.`;
@@ -92,7 +76,7 @@ export class ObtainAccessCertificate extends needs({
   #adopt(caller: TenantCaller, id: string, leaf: KeyLeaf): Promise<KeyChain> {
     const { store, clock } = this.ports;
     return changeOwnAlone(store, caller, async (repositories) => {
-      const known = requireAccessChain(await repositories.keyChains.list(), id);
+      const known = getAccessChain(await repositories.keyChains.list(), id);
       if (!isSameHandle(known.active.key.handle, leaf.key.handle)) {
         throw new Failure('conflict', 'the key chain got another key meanwhile; try again');
       }
@@ -105,7 +89,7 @@ export class ObtainAccessCertificate extends needs({
 }
 
 /** Other things that the chain signs would go out under the certificate of the relying party. */
-function requireAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
+function getAccessChain(chains: readonly KeyChain[], id: string): KeyChain {
   const chain = chains.find((candidate) => candidate.id === id);
   if (chain === undefined) throw invalidInput('keyChainId', `There is no key chain "${id}".`);
   if (chain.usages.some((usage) => usage !== 'access')) {

@@ -21,10 +21,7 @@ export type Order = RegisteredUse & {
  * @throws Failure `invalid_input` for what the registrar does not know or refuses, `unavailable` when it does not
  *   answer.
  */
-export async function obtainFromRegistrar(
-  registrar: Registrar,
-  order: Order,
-): Promise<IssuedRegistrationCertificate> {
+export async function obtainFromRegistrar(registrar: Registrar, order: Order): Promise<IssuedRegistrationCertificate> {
   const { account, request } = order;
   try {
     return request.id === undefined
@@ -35,15 +32,9 @@ export async function obtainFromRegistrar(
   }
 }
 
-async function find(
-  registrar: Registrar,
-  account: RegistrarAccount,
-  id: string,
-  path: string,
-): Promise<IssuedRegistrationCertificate> {
+async function find(registrar: Registrar, account: RegistrarAccount, id: string, path: string): Promise<IssuedRegistrationCertificate> {
   const issued = await registrar.findRegistrationCertificate(account, id);
-  if (issued === undefined)
-    throw invalidInput(path, 'The registrar has no registration certificate of this id.');
+  if (issued === undefined) throw invalidInput(path, 'The registrar has no registration certificate of this id.');
   if (issued.revoked) throw invalidInput(path, 'The registrar has revoked this registration certificate.');
   return issued;
 }
@@ -53,10 +44,7 @@ async function create(
   { account, query, issued: types, path }: Order,
   wanted: RegistrationBody,
 ): Promise<IssuedRegistrationCertificate> {
-  const body = completeRegistration(wanted, account.configuration.registrationCertificateDefaults, {
-    query,
-    issued: types,
-  });
+  const body = completeRegistration(wanted, account.configuration.registrationCertificateDefaults, { query, issued: types });
   if ('missing' in body) {
     const member = at(at(path, 'body'), body.missing);
     throw invalidInput(member, `A registration certificate needs ${body.missing}, here or in the defaults.`);

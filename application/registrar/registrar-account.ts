@@ -1,6 +1,6 @@
 import { Failure } from '../../domain/shared/failure.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** The tenant's account at its registrar, if it has one. */
 export async function accountOf(configured: TenantConfiguration): Promise<RegistrarAccount | undefined> {
@@ -9,10 +9,8 @@ export async function accountOf(configured: TenantConfiguration): Promise<Regist
 }
 
 /** @throws Failure `conflict` when the tenant has none. */
-export async function requireAccount(configured: TenantConfiguration): Promise<RegistrarAccount> {
+export async function getAccount(configured: TenantConfiguration): Promise<RegistrarAccount> {
   const account = await accountOf(configured);
-  if (account === undefined) {
-    throw new Failure('conflict', 'no registrar is configured; POST /registrar/config comes first');
-  }
+  if (account === undefined) throw new Failure('conflict', 'no registrar is configured; POST /registrar/config comes first');
   return account;
 }

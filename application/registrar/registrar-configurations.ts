@@ -9,11 +9,11 @@ import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Remote } from '../ports/remote.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwnAlone } from '../transactions/own-changes.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { loginFailure } from './registrar-failures.ts';
 
@@ -50,17 +50,13 @@ export class ReplaceRegistrarConfiguration extends needs(PORTS) {
 /** Changes members of the login, after trying the result; null resets an optional one. */
 export class UpdateRegistrarConfiguration extends needs(PORTS) {
   /** @throws Failure `not_found`, `conflict` when somebody else was faster, and as `ReplaceRegistrarConfiguration`. */
-  async execute(
-    caller: TenantCaller,
-    changes: RegistrarConfigurationUpdate,
-  ): Promise<RegistrarConfiguration> {
+  async execute(caller: TenantCaller, changes: RegistrarConfigurationUpdate): Promise<RegistrarConfiguration> {
     const { store, clock } = this.ports;
     const known = await store.forTenant(caller.tenantId, (own) => own.registrarConfiguration.get('default'));
     const body = mergeRegistrarConfiguration(known, changes);
     // Defaults of certificates are no part of the login.
     const properties = Object.keys(defined(changes));
-    const isOfLogin =
-      properties.length === 0 || properties.some((name) => name !== 'registrationCertificateDefaults');
+    const isOfLogin = properties.length === 0 || properties.some((name) => name !== 'registrationCertificateDefaults');
     if (isOfLogin) await tryLogin(this.ports, caller, body);
     return changeOwnAlone(store, caller, async ({ registrarConfiguration: documents }) => {
       const before = await documents.get('default');
@@ -83,12 +79,8 @@ export class DeleteRegistrarConfiguration extends needs({ store: Store }) {
       caller,
       async ({ presentationConfigurations, registrarConfiguration, registrationCertificates }) => {
         const configurations = await presentationConfigurations.list();
-        const user = configurations.find(
-          ({ registrationCert: wanted }) => wanted && wanted.jwt === undefined,
-        );
-        if (user !== undefined) {
-          throw new Failure('conflict', `the presentation configuration ${user.id} gets a certificate there`);
-        }
+        const user = configurations.find(({ registrationCert: wanted }) => wanted && wanted.jwt === undefined);
+        if (user !== undefined) throw new Failure('conflict', `the presentation configuration ${user.id} gets a certificate there`);
         await registrarConfiguration.remove('default');
         for (const { id } of await registrationCertificates.list()) await registrationCertificates.remove(id);
       },

@@ -1,36 +1,24 @@
 import { LRUCache } from 'lru-cache';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import {
-  RegistrationCertificateRefusal,
-  type StoredRegistrationCertificate,
-} from '../../domain/registrar/registration-certificate.ts';
+import { RegistrationCertificateRefusal, type StoredRegistrationCertificate } from '../../domain/registrar/registration-certificate.ts';
 import { certificateFor } from '../../domain/registrar/registration-certificate-request.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfigurationBody } from '../../domain/verification/configuration.ts';
-import { assertCurrent } from '../attempt.ts';
-import { boundedBytes } from '../bounded.ts';
-import { Outdated } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Registrar } from '../ports/registrar.ts';
 import { Store } from '../ports/store.ts';
-import { SingleFlight } from '../single-flight.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { boundedBytes } from '../tenant-cache/bounded.ts';
+import { SingleFlight } from '../tenant-cache/single-flight.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { assertCurrent } from '../transactions/attempt.ts';
+import { Outdated } from '../transactions/known.ts';
 import { accessChainOf, assertOfSubject, assertOfUse } from './certificate-subject.ts';
 import { obtainFromRegistrar } from './obtain-from-registrar.ts';
 import { registrarFailure } from './registrar-failures.ts';
-import {
-  type CheckedCertificate,
-  RegistrationCertificateChecker,
-} from './registration-certificate-checker.ts';
-import {
-  isUsable,
-  type UsableCertificate,
-  usableFrom,
-  type WantedCertificate,
-  wantedCertificate,
-} from './wanted-certificate.ts';
+import { type CheckedCertificate, RegistrationCertificateVerifier } from './registration-certificate-verifier.ts';
+import { isUsable, type UsableCertificate, usableFrom, type WantedCertificate, wantedCertificate } from './wanted-certificate.ts';
 
 const PATH = 'registrationCert';
 /** Certificates that one tenant keeps; the one that was obtained first goes first. */
@@ -44,10 +32,7 @@ const OUTAGE_MS = 15_000;
 /** or after it gave what is of no use: it would issue more of the same with every request. */
 const REFUSAL_MS = 5 * 60 * 1000;
 
-type Configuration = Pick<
-  PresentationConfigurationBody,
-  'id' | 'dcql_query' | 'registrationCert' | 'purpose'
->;
+type Configuration = Pick<PresentationConfigurationBody, 'id' | 'dcql_query' | 'registrationCert' | 'purpose'>;
 
 /** `save`: tried again whatever failed before. `use`: what the caller knows may turn out to be out of date. */
 type Occasion = 'save' | 'use';
@@ -63,7 +48,7 @@ type Question = {
 export class RegistrationCertificates extends needs({
   store: Store,
   registrar: Registrar,
-  registrationCertificateChecker: RegistrationCertificateChecker,
+  registrationCertificateVerifier: RegistrationCertificateVerifier,
 }) {
   readonly #usable = new LRUCache<string, UsableCertificate>(boundedBytes(MAX_USABLE_BYTES));
   readonly #failures = new LRUCache<string, { readonly failure: Failure; readonly until: number }>(
@@ -100,11 +85,7 @@ export class RegistrationCertificates extends needs({
    * Whether a configuration that is about to be saved can be used.
    * @throws Failure `invalid_input` at `registrationCert`, `unavailable` when the registrar does not answer.
    */
-  async check(
-    configured: TenantConfiguration,
-    configuration: PresentationConfigurationBody,
-    now: Date,
-  ): Promise<void> {
+  async assertUsable(configured: TenantConfiguration, configuration: PresentationConfigurationBody, now: Date): Promise<void> {
     const { registrationCert: request, dcql_query: query, purpose } = configuration;
     if (request === undefined || request === null) return;
     const wanted = await wantedCertificate(configured, { query }, certificateFor(request, purpose));
@@ -119,20 +100,12 @@ export class RegistrationCertificates extends needs({
   }
 
   /** @throws Failure when there is none that is good for what is wanted. */
-  async usable(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-  ): Promise<CheckedCertificate> {
+  async usable(configured: TenantConfiguration, wanted: WantedCertificate, now: Date): Promise<CheckedCertificate> {
     return (await this.#get({ configured, wanted, now, occasion: 'use' })).certificate;
   }
 
   /** The same for what is about to be saved: whatever failed before is tried again. @throws Failure */
-  async obtainable(
-    configured: TenantConfiguration,
-    wanted: WantedCertificate,
-    now: Date,
-  ): Promise<CheckedCertificate> {
+  async obtainable(configured: TenantConfiguration, wanted: WantedCertificate, now: Date): Promise<CheckedCertificate> {
     return (await this.#resolveOnce({ configured, wanted, now, occasion: 'save' })).certificate;
   }
 
@@ -179,13 +152,11 @@ export class RegistrationCertificates extends needs({
 
   /** What was obtained before, perhaps by another process, while it is good. */
   async #kept({ configured, wanted, now }: Question): Promise<UsableCertificate | undefined> {
-    const { store, registrationCertificateChecker } = this.ports;
-    const stored = await store.forTenant(configured.tenantId, (own) =>
-      own.registrationCertificates.find(wanted.id),
-    );
+    const { store, registrationCertificateVerifier } = this.ports;
+    const stored = await store.forTenant(configured.tenantId, (own) => own.registrationCertificates.find(wanted.id));
     if (stored === undefined) return undefined;
     try {
-      const certificate = await registrationCertificateChecker.check(configured, stored.jwt, now);
+      const certificate = await registrationCertificateVerifier.verify(configured, stored.jwt, now);
       const usable = usableFrom(certificate, wanted, stored.updatedAt, now);
       return isUsable(usable, now) ? usable : undefined;
     } catch (error) {
@@ -198,13 +169,8 @@ export class RegistrationCertificates extends needs({
   async #obtain(question: Question): Promise<UsableCertificate> {
     const { configured, wanted, now } = question;
     const { account, request, query, issued: provided, id } = wanted;
-    if (account === undefined) {
-      throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
-    }
-    const issued = await obtainFromRegistrar(this.ports.registrar, {
-      ...{ account, request, query, path: PATH },
-      issued: provided,
-    });
+    if (account === undefined) throw invalidInput(PATH, 'No registrar is configured; POST /registrar/config comes first.');
+    const issued = await obtainFromRegistrar(this.ports.registrar, { account, request, query, path: PATH, issued: provided });
     const usable = await this.#accept(question, issued.jwt);
     const { id: certificateId, jwt } = issued;
     await this.#keep(configured, { id, certificateId, jwt, createdAt: now, updatedAt: now });
@@ -214,8 +180,8 @@ export class RegistrationCertificates extends needs({
   /** @throws Failure for a certificate that is not good, or not good for the query. */
   async #accept({ configured, wanted, now }: Question, jwt: string): Promise<UsableCertificate> {
     try {
-      const { registrationCertificateChecker } = this.ports;
-      const certificate = await registrationCertificateChecker.check(configured, jwt, now, wanted);
+      const { registrationCertificateVerifier } = this.ports;
+      const certificate = await registrationCertificateVerifier.verify(configured, jwt, now, wanted);
       return usableFrom(certificate, wanted, now, now);
     } catch (error) {
       throw registrarFailure(error, PATH);
@@ -227,9 +193,7 @@ export class RegistrationCertificates extends needs({
       configured.tenantId,
       async ({ registrationCertificates: documents }) => {
         await documents.put(certificate);
-        const oldestFirst = (await documents.list()).sort(
-          (one, other) => one.updatedAt.getTime() - other.updatedAt.getTime(),
-        );
+        const oldestFirst = (await documents.list()).sort((one, other) => one.updatedAt.getTime() - other.updatedAt.getTime());
         for (const { id } of oldestFirst.slice(0, -MAX_PER_TENANT)) await documents.remove(id);
       },
       { by: SYSTEM, alone: true },

@@ -1,14 +1,11 @@
 import { hash } from 'node:crypto';
-import { timeFault } from '../../domain/registrar/registration-certificate.ts';
-import type {
-  RegisteredUse,
-  RegistrationCertificateRequest,
-} from '../../domain/registrar/registration-certificate-request.ts';
+import { findTimeProblem } from '../../domain/registrar/registration-certificate.ts';
+import type { RegisteredUse, RegistrationCertificateRequest } from '../../domain/registrar/registration-certificate-request.ts';
 import { canonicalJson } from '../../domain/shared/json.ts';
 import type { RegistrarAccount } from '../ports/registrar.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { accountOf } from './registrar-account.ts';
-import type { CheckedCertificate } from './registration-certificate-checker.ts';
+import type { CheckedCertificate } from './registration-certificate-verifier.ts';
 
 /** A certificate is replaced so long before it ends, or at half of its time if that is shorter. */
 const RENEWAL_MS = 60_000;
@@ -69,5 +66,5 @@ export function isUsable({ certificate, checkedAt, renewAt }: UsableCertificate,
   const age = now.getTime() - checkedAt;
   // A clock that was set back makes nothing live longer.
   const isRecent = age >= 0 && age < CHECK_MS;
-  return isRecent && now.getTime() < renewAt && timeFault(certificate, now) === undefined;
+  return isRecent && now.getTime() < renewAt && findTimeProblem(certificate, now) === undefined;
 }

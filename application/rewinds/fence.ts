@@ -4,7 +4,8 @@ import type { FenceStep, Fencing } from '../ports/fencing.ts';
 import type { Store } from '../ports/store.ts';
 import type { Terms } from '../ports/terms.ts';
 import type { Witness } from '../ports/witness.ts';
-import { observe } from './check-rewind.ts';
+import { observe } from './assert-not-rewound.ts';
+import { stopOtherProcesses } from './stop-other-processes.ts';
 
 type Ports = {
   readonly store: Pick<Store, 'forService' | 'maintenance'>;
@@ -24,8 +25,6 @@ type Options = {
 };
 
 const BATCH = 2_000;
-/** By then every process has seen that the database is not to be worked with. */
-const NOTICED_MS = 2_500;
 /** Nobody signs the same list more often. */
 const RELEASES_PER_SECOND = 1;
 const SPARE_RELEASES = 1_000;
@@ -41,12 +40,11 @@ export async function fence(ports: Ports, options: Options): Promise<boolean> {
   const { store, terms, fencing, witness } = ports;
   const { address, isForced, tell } = options;
   await terms.begin();
-  const { history, suspicion, sightings } = await observe(ports, address);
+  const { history, suspicion, sightings } = await observe({ ...ports, tell }, address, { isAsking: !isForced });
   const [newest] = history.terms;
   if (newest === undefined || (suspicion === undefined && !isForced)) return false;
   if (suspicion !== undefined) tell(suspicion.finding);
-  await terms.markLost();
-  if (terms.moves) await ports.pause(NOTICED_MS);
+  await stopOtherProcesses(terms, newest, ports.pause);
   const now = await store.maintenance.time();
   for (const step of fencing.steps) tell(`${step.name}: ${await runWhole(step, now)}`);
   let { next } = await store.maintenance.expireSessions(now, BATCH);
@@ -55,10 +53,9 @@ export async function fence(ports: Ports, options: Options): Promise<boolean> {
   tell(`numbers of trust lists go on from ${listFloor + 1}`);
   const number = nextNumber(history, Math.max(0, ...sightings.map(({ term }) => term)));
   const changes = [{ member: 'term', before: newest.number, after: number }];
-  await store.forService(
-    async ({ audit }) => audit.note({ action: 'fenced', kind: 'audit-log', target: 'chain', changes }),
-    { by: SYSTEM },
-  );
+  await store.forService(async ({ audit }) => audit.note({ action: 'fenced', kind: 'audit-log', target: 'chain', changes }), {
+    by: SYSTEM,
+  });
   if (!(await terms.open({ after: newest.number, number, how: 'fenced', listFloor })))
     throw new Error('the database began another term meanwhile; run it again');
   const [begun] = (await terms.read()).terms;
@@ -79,16 +76,10 @@ async function runWhole(step: FenceStep, now: Date): Promise<number> {
 }
 
 /** @returns the highest number that a list may have had that is lost now, by the time in which it can have happened. */
-async function listFloorOf(
-  { fencing }: Ports,
-  { lostReleases }: Options,
-  beganAt: Date,
-  now: Date,
-): Promise<number> {
+async function listFloorOf({ fencing }: Ports, { lostReleases }: Options, beganAt: Date, now: Date): Promise<number> {
   const { number, at = beganAt } = await fencing.lastListRelease();
   const seconds = Math.max(0, Math.ceil((now.getTime() - at.getTime()) / 1000));
   const floor = number + (lostReleases ?? SPARE_RELEASES + seconds * RELEASES_PER_SECOND);
-  if (floor >= MAX_NUMBER)
-    throw new Error('trust lists cannot have such high numbers; state --lost-releases');
+  if (floor >= MAX_NUMBER) throw new Error('trust lists cannot have such high numbers; state --lost-releases');
   return floor;
 }

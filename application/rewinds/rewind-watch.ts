@@ -7,6 +7,7 @@ import {
   nextNumber,
   type Position,
   positionOf,
+  type Term,
   verdictOn,
 } from '../../domain/rewinds/term.ts';
 import type { Log } from '../ports/log.ts';
@@ -23,8 +24,11 @@ type Ports = {
 
 /** After a database took over elsewhere, processes that miss something have so long to say it. */
 const OBJECTIONS_MS = 3_000;
-/** The witness is for the next start, and not worth more. */
-const WITNESS_MS = 2_000;
+/**
+ * A process confirms its record at least this often. When nothing is changed for long, the records of processes that ended are
+ * still older than that of a process that runs.
+ */
+const IDLE_CHECK_MS = 10_000;
 const LOST =
   'the database has gone back in time, and would give away once more what it has forgotten: nothing is issued until ' +
   '`npx vidimus restore fence` (in a clone `npm run restore:fence`) was run; see docs/backup-and-restore.md';
@@ -44,13 +48,13 @@ export class RewindWatch {
   #settledAt = 0;
   #fencedAt: Date | undefined;
   #counted: number;
-  #witnessed = Number.NEGATIVE_INFINITY;
+  #confirmedAt = performance.now();
   #noted: Position | undefined;
-  /** Whether the present term is marked as witnessed. */
-  #isTermMarked = false;
+  /** The newest position that the database knows to be recorded by this process. */
+  #marked: Position | undefined;
   #isWitnessFailing = false;
 
-  /** @param history as `checkRewind` has found it. */
+  /** @param history as `assertNotRewound` has found it. */
   constructor(ports: Ports, address: string, history: History) {
     this.#ports = ports;
     this.#address = address;
@@ -79,29 +83,40 @@ export class RewindWatch {
     const { changes } = terms;
     const isToCount = changes !== this.#counted && this.refusal === undefined;
     const history = isToCount ? await terms.count(this.#seen) : await terms.read();
-    if (isToCount) this.#counted = changes;
+    if (isToCount) {
+      this.#counted = changes;
+      this.#confirmedAt = performance.now();
+    }
     await this.look(terms, history);
-    if (history.challenges.length > 0 && this.refusal === undefined)
-      await terms.answerChallenges(history.challenges);
-    if (performance.now() - this.#witnessed >= WITNESS_MS) await this.testify();
+    if (history.challenges.length > 0 && this.refusal === undefined) await terms.answerChallenges(history.challenges);
+    this.#confirmWhileIdle();
+    await this.testify();
+  }
+
+  /** Makes the position newer without counting: a standby that lacks only this has lost nothing. */
+  #confirmWhileIdle(): void {
+    if (this.refusal !== undefined || performance.now() - this.#confirmedAt < IDLE_CHECK_MS) return;
+    this.#confirmedAt = performance.now();
+    this.#seen = { ...this.#seen, idleChecks: (this.#seen.idleChecks ?? 0) + 1 };
   }
 
   /** At the end of the process, when nothing is changed any more. */
   async close(): Promise<void> {
     await this.tick();
-    await this.testify();
   }
 
-  /** Keeps outside of the database how far it is, and marks the term, so that a start without that record is refused. */
+  /**
+   * Records outside of the database how far it is, and then tells the database how far the record is, so that a start without that
+   * record, or with an older one, is refused.
+   */
   async testify(): Promise<void> {
     if (this.#isLost) return;
-    if (this.#noted !== this.#seen) {
-      this.#witnessed = performance.now();
-      await this.#note(this.#seen);
-    }
-    if (this.#isTermMarked || this.#noted?.termId !== this.#seen.termId) return;
-    await this.#ports.terms.markWitnessed(this.#seen);
-    this.#isTermMarked = true;
+    if (this.#noted !== this.#seen) await this.#note(this.#seen);
+    const recorded = this.#noted;
+    if (recorded === undefined || recorded === this.#marked) return;
+    const { terms, witness } = this.#ports;
+    await terms.markWitnessed(recorded, witness.qualifiedPlace);
+    this.#marked = recorded;
   }
 
   /** @param terms over a connection that is good for it: that of a database that has just taken over may be the only one. */
@@ -113,20 +128,16 @@ export class RewindWatch {
       history = await terms.read();
     }
     const [newest] = history.terms;
-    if (newest === undefined || this.#misses(history)) return this.#lose(terms, true);
-    if (newest.lostAt !== null) return this.#lose(terms, false);
+    if (newest === undefined || this.#misses(history)) return this.#lose(terms, true, newest);
+    if (newest.lostAt !== null) return this.#lose(terms, false, newest);
     const isPlaced = history.place === newest.place;
     if (!isPlaced || (history.place !== this.#place && !isSettledSince(history, this.#seen))) {
       // Nobody can work on a file that another one has taken the name of.
-      if (!terms.moves || !(await terms.hasLastChange())) return this.#lose(terms, true);
+      if (!terms.moves || !(await terms.hasLastChange())) return this.#lose(terms, true, newest);
       if (!isPlaced) {
-        await terms.open({
-          after: newest.number,
-          number: nextNumber(history, this.#seen.term),
-          how: 'promoted',
-        });
+        await terms.open({ after: newest.number, number: nextNumber(history, this.#seen.term), how: 'promoted' });
         history = await terms.read();
-        if (history.terms[0]?.lostAt !== null) return this.#lose(terms, false);
+        if (history.terms[0]?.lostAt !== null) return this.#lose(terms, false, newest);
       }
     }
     this.#place = history.place;
@@ -155,15 +166,12 @@ export class RewindWatch {
   #enter({ terms: [newest, ...earlier], now }: History): void {
     if (newest === undefined) return;
     this.#fencedAt = fencedAt({ terms: [newest, ...earlier] });
-    this.#isTermMarked = newest.witnessedAt !== null;
-    const left =
-      newest.how === 'promoted' && this.#ports.terms.moves
-        ? newest.beganAt.getTime() + OBJECTIONS_MS - now.getTime()
-        : 0;
+    const left = newest.how === 'promoted' && this.#ports.terms.moves ? newest.beganAt.getTime() + OBJECTIONS_MS - now.getTime() : 0;
     this.#settledAt = performance.now() + Math.min(left, OBJECTIONS_MS);
   }
 
-  async #lose(terms: Terms, isNews: boolean): Promise<void> {
+  /** @param newest term that was observed; undefined in a database that has no history. */
+  async #lose(terms: Terms, isNews: boolean, newest: Term | undefined): Promise<void> {
     if (!this.#isLost) {
       this.#isLost = true;
       this.#ports.log.error(LOST, { seen: nameOfPosition(this.#seen) });
@@ -172,7 +180,7 @@ export class RewindWatch {
       if (isNews && !terms.moves) await this.#note({ ...this.#seen, counter: this.#seen.counter + 1 });
     }
     // The others may have missed nothing, and would go on.
-    if (isNews) await terms.markLost();
+    if (isNews && newest !== undefined) await terms.markLost(positionOf(newest));
   }
 
   async #note(position: Position): Promise<void> {

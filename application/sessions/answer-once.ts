@@ -2,13 +2,10 @@ import type { Change } from '../../domain/changes/change.ts';
 import { type AnswerName, KEPT_ANSWER_SECONDS } from '../../domain/sessions/kept-answer.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import type { Known, Refusals } from '../known.ts';
+import type { Known, Refusals } from '../transactions/known.ts';
 
 /** What the commit of an answer that counts once takes along. */
-export type Keeping<T> = (answer: T) => {
-  readonly change: Pick<Change, 'keeps'>;
-  readonly refusals: Refusals;
-};
+export type Keeping<T> = (answer: T) => { readonly change: Pick<Change, 'keeps'>; readonly refusals: Refusals };
 
 /**
  * Answers a request that comes again under its key as the first time, whatever has become of that since. Of several at once

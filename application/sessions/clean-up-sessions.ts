@@ -19,12 +19,7 @@ type Mark = {
   readonly leftAgainAt: number;
   readonly completeWalkAt: number;
 };
-type CleanUpStep = {
-  readonly removed: number;
-  readonly anonymized: number;
-  readonly unsent: number;
-  readonly mayBeMore: boolean;
-};
+type CleanUpStep = { readonly removed: number; readonly anonymized: number; readonly unsent: number; readonly mayBeMore: boolean };
 
 /**
  * Removes or anonymizes the sessions that their tenants keep no longer. A run visits the sessions of a tenant that became due since
@@ -65,8 +60,7 @@ export class CleanUpSessions extends needs({ store: Store, settings: ServiceSett
   #mark({ id, mode, until, leftFrom }: CleanedUpTenant, now: Date): void {
     const before = this.#marks.get(id);
     const again = now.getTime() + LEFT_AGAIN_MS;
-    const isLeftBefore =
-      before?.leftFrom !== undefined && before.leftAgainAt > now.getTime() ? before : undefined;
+    const isLeftBefore = before?.leftFrom !== undefined && before.leftAgainAt > now.getTime() ? before : undefined;
     if (this.#marks.size >= MAX_MARKS) this.#marks.clear();
     this.#marks.set(id, {
       mode,

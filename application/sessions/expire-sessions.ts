@@ -48,8 +48,7 @@ export class ExpireSessions extends needs({ store: Store, eventBus: EventBus }) 
         until: range.until,
         ...(after !== undefined && { after }),
       });
-      for (const { tenantId, id } of found.expired)
-        this.ports.eventBus.publish({ type: 'session', tenantId, sessionId: id });
+      for (const { tenantId, id } of found.expired) this.ports.eventBus.publish({ type: 'session', tenantId, sessionId: id });
       walk.after = found.next;
       if (found.next === undefined) walk.ranges.shift();
       const mayBeMore = walk.ranges.length > 0;
@@ -61,16 +60,13 @@ export class ExpireSessions extends needs({ store: Store, eventBus: EventBus }) 
   #newWalk(now: Date): Walk {
     const [since, complete] = [this.#completedAt?.getTime(), this.#completeWalkAt?.getTime()];
     const time = now.getTime();
-    const isComplete =
-      since === undefined ||
-      complete === undefined ||
-      time < since ||
-      time - complete >= COMPLETE_WALK_EVERY_MS;
-    const from = (since ?? 0) - OVERLAP_MS;
+    const isComplete = since === undefined || complete === undefined || time < since || time - complete >= COMPLETE_WALK_EVERY_MS;
+    const from = since ?? 0;
     const ranges = isComplete
       ? [{ until: now }]
       : [
-          { from: new Date(from), until: now },
+          { from: new Date(from - OVERLAP_MS), until: now },
+          // An hour later, what appeared behind the first walk is there: nothing is visited twice.
           { from: new Date(from - SECOND_LOOK_MS), until: new Date(time - SECOND_LOOK_MS) },
         ];
     return { now, isComplete, ranges, after: undefined };

@@ -1,10 +1,10 @@
 import { MOVES, type Session } from '../../domain/sessions/session.ts';
 import { isUnfetched } from '../../domain/sessions/session-change.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
+import { WORLD } from '../transactions/known.ts';
 
 /** How long notes are gathered. */
 const GATHER_MS = 100;

@@ -1,7 +1,7 @@
 import { offerPageId } from '../../domain/sessions/offer-page.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** Below the address of a tenant. */
 export const OFFER_PAGE = 'offer';

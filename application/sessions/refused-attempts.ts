@@ -1,9 +1,9 @@
 import { withAttempt } from '../../domain/sessions/refused-attempt.ts';
 import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
+import { WORLD } from '../transactions/known.ts';
 import { SessionNotes } from './session-notes.ts';
 
 /** Steps that every wallet takes, and what says nothing of the request. */
@@ -22,11 +22,7 @@ export type Tell = (publicId: PublicId) => void;
 /** Keeps with its session why a wallet was refused that came to collect: the wallet tells nobody, and the operator was not there. */
 export class RefusedAttempts extends needs({ ...WORLD, sessionNotes: SessionNotes, log: Log }) {
   /** @param requestId of the request, which the log has, too. */
-  async noting<T>(
-    tenantId: TenantId,
-    requestId: string | undefined,
-    work: (tell: Tell) => Promise<T>,
-  ): Promise<T> {
+  async noting<T>(tenantId: TenantId, requestId: string | undefined, work: (tell: Tell) => Promise<T>): Promise<T> {
     let publicId: PublicId | undefined;
     try {
       return await work((told) => {

@@ -1,13 +1,8 @@
-import {
-  isTerminal,
-  type Session,
-  type SessionEvent,
-  type SessionOutcome,
-} from '../../domain/sessions/session.ts';
+import { isTerminal, type Session, type SessionEvent, type SessionOutcome } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
-import { record } from '../attempt.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { record } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 
 /** Attempts to meet a session that others write to at the same time. */
 const MAX_ATTEMPTS = 20;
@@ -31,9 +26,7 @@ export class SessionNotes extends needs(WORLD) {
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt++) {
       const outcome = change(current.outcome);
       if (outcome === undefined) return undefined;
-      const committed = await record(this.ports, session.tenantId, {
-        session: noted(current, outcome, event),
-      });
+      const committed = await record(this.ports, session.tenantId, { session: noted(current, outcome, event) });
       if (committed.done) return { ...current, outcome, ...committed.session };
       current = (await this.ports.store.read(session.tenantId).session(session.id))?.session;
       if (current !== undefined && current.status !== 'completed' && isTerminal(current.status)) break;

@@ -51,11 +51,7 @@ export type SessionRates = {
   readonly since: Date;
   readonly until: Date;
   readonly counted: Sample;
-  readonly outcomes: readonly {
-    readonly kind: SessionKind;
-    readonly status: SessionStatus;
-    readonly count: number;
-  }[];
+  readonly outcomes: readonly { readonly kind: SessionKind; readonly status: SessionStatus; readonly count: number }[];
   readonly failed: Sample;
   readonly failures: readonly FailureCount[];
   readonly lookedAt: Sample;
@@ -67,31 +63,23 @@ export type SessionRates = {
 export class CountSessions extends needs({ store: Store, clock: Clock, fetchedSessions: FetchedSessions }) {
   /** @throws Failure `forbidden` for a client that is restricted to some configurations: rates are about all. */
   async execute(caller: TenantCaller, { period }: SessionRatesQuery): Promise<SessionRates> {
-    if (isRestricted(caller)) {
-      throw new Failure(
-        'forbidden',
-        'this client is restricted to some configurations, and rates are about all',
-      );
-    }
+    if (isRestricted(caller)) throw new Failure('forbidden', 'this client is restricted to some configurations, and rates are about all');
     await this.ports.fetchedSessions.settled(caller.tenantId);
     const until = this.ports.clock.now();
     const since = new Date(until.getTime() - PERIODS[period]);
     const kinds = visibleKinds(caller);
     const reads = this.ports.store.read(caller.tenantId);
-    const { counts, from: reached } = await reads.sessionCounts({
-      ...{ kinds, since, now: until, limit: MOST_COUNTED },
-    });
+    const { counts, from: reached } = await reads.sessionCounts({ kinds, since, now: until, limit: MOST_COUNTED });
     const sessions = counts.reduce((sum, { count }) => sum + count, 0);
-    const oldest = counts
-      .map(({ oldest: at }) => at)
-      .sort((one, other) => one.getTime() - other.getTime())[0];
+    const oldest = counts.map(({ oldest: at }) => at).sort((one, other) => one.getTime() - other.getTime())[0];
     const isComplete = reached === undefined;
     // What was not counted is not looked through either, however few there are of what is looked for.
     const from = reached ?? since;
     const failed = await read(reads, { kinds, since: from, failed: true }, MOST_FAILED, isComplete);
     const looked = await read(reads, { kinds, since: from, failed: false }, MOST_LOOKED_AT, isComplete);
     return {
-      ...{ since, until },
+      since,
+      until,
       counted: { sessions, isComplete, ...(oldest !== undefined && { from: oldest }) },
       outcomes: counts.map(({ kind, status, count }) => ({ kind, status, count })),
       failed: failed.sample,
@@ -118,11 +106,7 @@ async function read(
     facts,
   });
   while (facts.length < most && length < MAX_LENGTH) {
-    const rows = await reads.sessionOutcomes({
-      ...query,
-      limit: BATCH,
-      ...(after !== undefined && { after }),
-    });
+    const rows = await reads.sessionOutcomes({ ...query, limit: BATCH, ...(after !== undefined && { after }) });
     for (const { id, createdAt, outcome } of rows) {
       facts.push(factsOf(outcome));
       length += lengthOf(outcome);

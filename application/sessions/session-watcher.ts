@@ -94,10 +94,7 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
     const ofSession = ofTenant.sessions.get(id) ?? new Set<Watch>();
     const ofClient = ofTenant.clients.get(clientId) ?? 0;
     const isFull =
-      this.#count >= MAX_WATCHES ||
-      ofTenant.count >= MAX_OF_TENANT ||
-      ofClient >= MAX_OF_CLIENT ||
-      ofSession.size >= MAX_OF_SESSION;
+      this.#count >= MAX_WATCHES || ofTenant.count >= MAX_OF_TENANT || ofClient >= MAX_OF_CLIENT || ofSession.size >= MAX_OF_SESSION;
     if (this.#closed || isFull) {
       const message = 'too many event streams are open; poll the session, or try again later';
       throw new Failure('unavailable', { message, retryAfterSeconds: 30 });
@@ -151,9 +148,7 @@ export class SessionWatcher extends needs({ store: Store, eventBus: EventBus, lo
     try {
       for (const [tenantId, { sessions }] of [...this.#watches]) {
         const ids = [...sessions.keys()];
-        for (let from = 0; from < ids.length; from += POLL_BATCH) {
-          await this.#compare(tenantId, ids.slice(from, from + POLL_BATCH));
-        }
+        for (let from = 0; from < ids.length; from += POLL_BATCH) await this.#compare(tenantId, ids.slice(from, from + POLL_BATCH));
       }
     } catch (error) {
       this.ports.log.error('watched sessions could not be read', {}, error);

@@ -7,18 +7,18 @@ import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { lengthOf } from '../../domain/shared/json.ts';
+import { pageLimit, textCursor } from '../../domain/shared/list-page.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import { attemptFor, record } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { type SessionQuery, Store } from '../ports/store.ts';
+import { attemptFor, record } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 import { FetchedSessions } from './fetched-sessions.ts';
 import { isVisible, mayKnow, noSession, visible, visibleKinds } from './visibility.ts';
 
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
 /** Rows per read, at most. A row can hold megabytes once it is opened, and all rows of a read are in memory together. */
 const BATCH = 26;
 /** Rows that one page may cost; a caller who may see little gets a short page and goes on from there. */
@@ -51,12 +51,8 @@ export const SessionListQuery = z.object({
     .describe(
       'Only sessions of this name, exactly: the id, your `reference`, the link or an address in it, a code, the nonce of a request',
     ),
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: z
-    .string()
-    .regex(CURSOR, 'take the cursor from the link of the page before')
-    .optional()
-    .describe('From the `next` link of the page before'),
+  limit: pageLimit(DEFAULT_LIMIT),
+  cursor: textCursor(CURSOR),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By time of creation'),
 });
 export type SessionListQuery = z.infer<typeof SessionListQuery>;
@@ -91,7 +87,7 @@ export class ListSessions extends needs({ store: Store, clock: Clock, fetchedSes
     const query = queryOf(caller, wanted, now);
     const sessions: Session[] = [];
     let length = 0;
-    const start = wanted.cursor === undefined ? undefined : readCursor(wanted.cursor);
+    const start = wanted.cursor === undefined ? undefined : parseCursor(wanted.cursor);
     let after = start;
     let limit = 0;
     let read = 0;
@@ -153,12 +149,7 @@ function cursorAfter(place: Place): string {
  * page gets further.
  * @param start where the page began. @param last on the page.
  */
-function cursorAt(
-  start: Place | undefined,
-  stopped: Place | undefined,
-  last: Session | undefined,
-  sort: SessionListQuery['sort'],
-): string {
+function cursorAt(start: Place | undefined, stopped: Place | undefined, last: Session | undefined, sort: SessionListQuery['sort']): string {
   if (stopped === undefined) throw new Error('Rows were read.');
   const time = stopped.createdAt.getTime();
   if (last?.createdAt.getTime() === time) return cursorAfter(last);
@@ -173,11 +164,9 @@ function isBehind(one: Place, other: Place, sort: SessionListQuery['sort']): boo
   return sort === 'asc' ? one.id > other.id : one.id < other.id;
 }
 
-function readCursor(cursor: string): Place {
+function parseCursor(cursor: string): Place {
   const [, time, id] = CURSOR.exec(cursor) ?? [];
-  if (time === undefined || id === undefined) {
-    throw invalidInput('cursor', 'take the cursor from the link of the page before');
-  }
+  if (time === undefined || id === undefined) throw invalidInput('cursor', 'take the cursor from the link of the page before');
   return { createdAt: new Date(Number(time)), id };
 }
 

@@ -1,9 +1,9 @@
 import { describeShownSession } from '../../domain/audit/describe-change.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
-import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller } from '../caller.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { attemptFor } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 import { FetchedSessions } from './fetched-sessions.ts';
 import type { SeenSession } from './sessions.ts';
 import { visible } from './visibility.ts';

@@ -34,19 +34,14 @@ export function isVisible(caller: TenantCaller, session: Session): boolean {
 /** The same also of one whose contents are removed: what is left of it is the right to renew what it gave out. */
 export function mayKnow(caller: TenantCaller, session: Session): boolean {
   if (!caller.roles.some((role) => KIND_OF_ROLE[role] === session.kind)) return false;
-  const allowed =
-    session.kind === 'issuance' ? caller.allowedIssuanceConfigs : caller.allowedPresentationConfigs;
+  const allowed = session.kind === 'issuance' ? caller.allowedIssuanceConfigs : caller.allowedPresentationConfigs;
   // Empty or null means all.
   if (allowed === null || allowed.length === 0) return true;
   return session.configurationIds.every((id) => allowed.includes(id));
 }
 
 /** @throws Failure `not_found`, alike for an unknown session and one that the caller must not know of. */
-export async function readVisibleSession(
-  store: Store,
-  caller: TenantCaller,
-  id: SessionId,
-): Promise<Session> {
+export async function readVisibleSession(store: Store, caller: TenantCaller, id: SessionId): Promise<Session> {
   return visible(caller, (await store.read(caller.tenantId).session(id))?.session);
 }
 

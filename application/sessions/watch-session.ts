@@ -1,20 +1,14 @@
 import { nameOf } from '../../domain/audit/audit-entry.ts';
-import {
-  awaitsResponseCode,
-  isTerminal,
-  type Session,
-  type SessionStatus,
-  statusAt,
-} from '../../domain/sessions/session.ts';
+import { awaitsResponseCode, isTerminal, type Session, type SessionStatus, statusAt } from '../../domain/sessions/session.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isServing } from '../../domain/tenants/tenant-end.ts';
 import type { Listener } from '../caller.ts';
 import { rightsOf } from '../clients/rights.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import type { TenantState } from '../ports/store.ts';
-import type { TenantConfigurations } from '../tenant-configurations.ts';
+import type { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
+import { WORLD } from '../transactions/known.ts';
 import { FetchedSessions } from './fetched-sessions.ts';
 import { SessionWatcher, type Watch } from './session-watcher.ts';
 import { isVisible, readVisibleSession } from './visibility.ts';
@@ -38,23 +32,14 @@ type Options = {
 };
 
 /** Follows the status of a session until it ends or the listener leaves. */
-export class WatchSession extends needs({
-  ...WORLD,
-  sessionWatcher: SessionWatcher,
-  fetchedSessions: FetchedSessions,
-  log: Log,
-}) {
+export class WatchSession extends needs({ ...WORLD, sessionWatcher: SessionWatcher, fetchedSessions: FetchedSessions, log: Log }) {
   /**
    * @returns the status of now at once, or the changes since `lastSequence`; then every change. Ends after a
    *   terminal status, when the session is removed, when the listener left, when its access token expires and when it
    *   may not know of the session any more. Never throws once it has begun.
    * @throws Failure `not_found`, or `unavailable` when too many streams are open.
    */
-  async execute(
-    caller: Listener,
-    id: SessionId,
-    { lastSequence, closed }: Options,
-  ): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
+  async execute(caller: Listener, id: SessionId, { lastSequence, closed }: Options): Promise<AsyncIterable<StatusMessage | 'heartbeat'>> {
     const { store, sessionWatcher, fetchedSessions, tenantConfigurations } = this.ports;
     await fetchedSessions.settled(caller.tenantId);
     const session = await readVisibleSession(store, caller, id);
@@ -112,17 +97,10 @@ export class WatchSession extends needs({
   }
 
   /** What to say: the changes after `after`, then the present where they do not say it already. */
-  async #news(
-    session: Followed,
-    after: number | undefined,
-    told: SessionStatus | undefined,
-  ): Promise<StatusMessage[]> {
+  async #news(session: Followed, after: number | undefined, told: SessionStatus | undefined): Promise<StatusMessage[]> {
     const { store, clock } = this.ports;
     const { id, tenantId, version } = session;
-    const missed =
-      after === undefined || after >= version
-        ? []
-        : await store.read(tenantId).sessionEvents(id, after, MAX_REPLAY);
+    const missed = after === undefined || after >= version ? [] : await store.read(tenantId).sessionEvents(id, after, MAX_REPLAY);
     const news = missed.map(({ sequence, status, at }) => ({ sequence, id, status, updatedAt: at }));
     const status = statusAt(session, clock.now());
     if ((news.at(-1)?.status ?? told) === status) return news;

@@ -4,12 +4,7 @@ import { needs } from '../needs.ts';
 import { type ListedSetting, ListedSettings, SETTING_SOURCES } from '../ports/listed-settings.ts';
 
 export const SettingsQuery = z.object({
-  q: z
-    .string()
-    .min(1)
-    .max(200)
-    .optional()
-    .describe('Only settings with this in their name, value or description, in capitals or not'),
+  q: z.string().min(1).max(200).optional().describe('Only settings with this in their name, value or description, in capitals or not'),
   source: z.enum(SETTING_SOURCES).optional().describe('Only settings whose value comes from there'),
 });
 export type SettingsQuery = z.infer<typeof SettingsQuery>;
@@ -20,9 +15,7 @@ export class ListSettings extends needs({ listedSettings: ListedSettings }) {
   async execute(_caller: Caller, { q, source }: SettingsQuery): Promise<readonly ListedSetting[]> {
     const wanted = q?.toLowerCase();
     return this.ports.listedSettings.all.filter(
-      (setting) =>
-        (source === undefined || setting.source === source) &&
-        (wanted === undefined || textOf(setting).includes(wanted)),
+      (setting) => (source === undefined || setting.source === source) && (wanted === undefined || textOf(setting).includes(wanted)),
     );
   }
 }

@@ -2,7 +2,7 @@ import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import { Store, StoreUnavailable } from '../ports/store.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { SubjectRevoker } from './subject-revoker.ts';
 
 const RETRY_MS = 300_000;

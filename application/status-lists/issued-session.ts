@@ -5,10 +5,7 @@ import type { IssuedBatch } from '../../domain/status-lists/status-list.ts';
 import type { TenantCaller } from '../caller.ts';
 import type { TenantReads } from '../ports/store.ts';
 
-type IssuedBySession = {
-  readonly configurationIds?: readonly string[] | undefined;
-  readonly batches: readonly IssuedBatch[];
-};
+type IssuedBySession = { readonly configurationIds?: readonly string[] | undefined; readonly batches: readonly IssuedBatch[] };
 
 /**
  * What was issued is kept longer than the session, so whether a caller may know of it is told by both.

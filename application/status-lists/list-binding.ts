@@ -1,11 +1,6 @@
 import { type KeyChain, pickKeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
-import {
-  areTrustedAlike,
-  currentSigner,
-  listSigners,
-  signerOfList,
-} from '../../domain/status-lists/list-signer.ts';
+import { areTrustedAlike, currentSigner, listSigners, signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 
@@ -32,9 +27,7 @@ export async function bind(
     return { credentialConfigurationId, keyChainId: keyChainId ?? null };
   }
   const configuration = await credentialConfigurations.find(credentialConfigurationId);
-  if (configuration === undefined) {
-    throw invalidInput('credentialConfigurationId', 'there is no such credential configuration');
-  }
+  if (configuration === undefined) throw invalidInput('credentialConfigurationId', 'there is no such credential configuration');
   const { preferred, accepted } = listSigners(chains, configuration.keyChainId, now);
   if (keyChainId === undefined) return { credentialConfigurationId, keyChainId: preferred };
   if (!accepted.has(keyChainId)) {
@@ -60,10 +53,7 @@ export async function assertStillTrusted(
   const named = chains.find(({ id }) => id === list.keyChainId);
   const present = named ?? currentSigner(chains, list, now);
   if (present !== undefined && areTrustedAlike(present, signerOfList(chains, after, now))) return;
-  throw new Failure(
-    'conflict',
-    'credentials use this list, and their readers do not trust the other key chain: it is under another CA',
-  );
+  throw new Failure('conflict', 'credentials use this list, and their readers do not trust the other key chain: it is under another CA');
 }
 
 /** @throws Failure `invalid_input`, whatever is wrong. */

@@ -1,6 +1,6 @@
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { Store } from '../ports/store.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /**
  * The lists that these batches have their entries in, by their ids. A list that another process made a moment ago may not be

@@ -1,6 +1,6 @@
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { parseCompactJws, readAlgorithm } from '../../domain/formats/jose/compact.ts';
-import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
+import { parseAlgorithm, parseCompactJws } from '../../domain/formats/jose/compact.ts';
+import { parseCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { algorithmOf, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../domain/shared/jwk.ts';
@@ -8,8 +8,8 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import type { EntryBits } from '../../domain/status-lists/bits.ts';
 import { type CacheLifetime, cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
-import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
-import { openStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
+import { assertStatusListHeader, parseStatusListClaims } from '../../domain/status-lists/token.ts';
+import { parseStatusListCwt, STATUS_LIST_CWT_TYPE } from '../../domain/status-lists/token-cwt.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
@@ -46,13 +46,7 @@ export type RemoteStatusList = {
 };
 
 /** Status lists of others: fetched once for all who wait, kept as long as their token says, per tenant. */
-export class RemoteStatusLists extends needs({
-  remote: Remote,
-  signatures: Signatures,
-  clock: Clock,
-  eventBus: EventBus,
-  log: Log,
-}) {
+export class RemoteStatusLists extends needs({ remote: Remote, signatures: Signatures, clock: Clock, eventBus: EventBus, log: Log }) {
   readonly #lists = new FetchedLists<RemoteStatusList>({
     clock: this.ports.clock,
     eventBus: this.ports.eventBus,
@@ -78,10 +72,7 @@ export class RemoteStatusLists extends needs({
     } catch (error) {
       if (!(error instanceof Refusal) || known === undefined || state === 'expired') throw error;
       // Token Status List section 13.7: until `exp` the old copy may stand in.
-      this.ports.log.warn('status list not refreshed, the older copy is used', {
-        tenantId,
-        reason: error.reason,
-      });
+      this.ports.log.warn('status list not refreshed, the older copy is used', { tenantId, reason: error.reason });
       return known;
     }
   }
@@ -112,7 +103,7 @@ export class RemoteStatusLists extends needs({
   #fetch(tenantId: string, uri: string, forms: TokenForms): Promise<RemoteStatusList> {
     return this.#lists.fetch(keyOf(tenantId, forms, uri), async () => {
       const token = await this.#download(tenantId, uri, forms);
-      return readToken(token, uri, this.ports.clock.now(), this.ports.signatures);
+      return parseToken(token, uri, this.ports.clock.now(), this.ports.signatures);
     });
   }
 
@@ -130,8 +121,8 @@ export class RemoteStatusLists extends needs({
     const refusal = (why: string) => new Refusal('status_unavailable', why);
     // Token Status List section 8.2
     const { contentType, body } = await download(this.ports.remote, uri, wanted, refusal);
-    if (contentType === JWT_MEDIA_TYPE) return openJwt(body.toString('latin1').trim());
-    if (contentType === STATUS_LIST_CWT_TYPE && forms === 'jwt-or-cwt') return openCwt(body);
+    if (contentType === JWT_MEDIA_TYPE) return parseJwt(body.toString('latin1').trim());
+    if (contentType === STATUS_LIST_CWT_TYPE && forms === 'jwt-or-cwt') return parseCwt(body);
     throw new Refusal('status_invalid', 'content type');
   }
 }
@@ -146,43 +137,43 @@ type OpenedToken = {
   readonly payload: JsonObject;
 };
 
-function openJwt(text: string): OpenedToken {
+function parseJwt(text: string): OpenedToken {
   const jws = parseCompactJws(text, { length: MAX_TOKEN_BYTES });
   if (jws === undefined) throw new Refusal('status_invalid', 'not a JWS');
   const { header, payload, signingInput: toVerify, signature } = jws;
-  checkStatusListHeader(header);
-  const signer = readSigner(header);
-  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  assertStatusListHeader(header);
+  const signer = parseSigner(header);
+  const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
   if (verdict.fault !== undefined) throw new Refusal('status_invalid', 'alg');
   return { algorithm: verdict.algorithm, signer, toVerify, signature, payload };
 }
 
-function openCwt(bytes: Buffer): OpenedToken {
-  const { chain, ...opened } = openStatusListCwt(bytes);
+function parseCwt(bytes: Buffer): OpenedToken {
+  const { chain, ...opened } = parseStatusListCwt(bytes);
   if (chain === undefined) throw new Refusal('status_invalid', 'x5chain');
   return { ...opened, signer: chain };
 }
 
 /** Checks everything about a token except whether its signer may speak for the credential. */
-function readToken(token: OpenedToken, uri: string, now: Date, signatures: Signatures): RemoteStatusList {
+function parseToken(token: OpenedToken, uri: string, now: Date, signatures: Signatures): RemoteStatusList {
   const { algorithm, signer, toVerify, signature, payload } = token;
-  const key = readCertificate(Buffer.from(signer[0] ?? '', 'base64'))?.publicJwk;
+  const key = parseCertificate(Buffer.from(signer[0] ?? '', 'base64'))?.publicJwk;
   if (key === undefined) throw new Refusal('status_invalid', 'signer certificate');
   // RFC 8725 section 3.1: the algorithm follows from the key.
   if (algorithm !== algorithmOf(key)) throw new Refusal('status_invalid', 'alg');
   // Token Status List section 8.3
   if (!signatures.verify(key, toVerify, signature)) throw new Refusal('status_invalid', 'signature');
 
-  const { bits, lst, exp, ttl } = readStatusListClaims(payload, uri, now);
+  const { bits, lst, exp, ttl } = parseStatusListClaims(payload, uri, now);
   const bytes = decompressList(lst, bits);
   const times = { fetchedAt: now, ...defined({ exp, ttl }) };
   return { uri, bits, bytes, signer, fetchedAt: now, lifetime: cacheUntil(times) };
 }
 
 /** HAIP 1.0 section 6.1: the signer's certificate stands in `x5c`. */
-function readSigner(header: JsonObject): readonly string[] {
+function parseSigner(header: JsonObject): readonly string[] {
   try {
-    return readCertificateChain(header);
+    return parseCertificateChain(header);
   } catch {
     throw new Refusal('status_invalid', 'x5c');
   }

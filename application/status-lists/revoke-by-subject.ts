@@ -1,33 +1,31 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { assertMayUse } from '../../domain/clients/client.ts';
 import { SubjectClaims } from '../../domain/issuance/subject-claims.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { TenantCaller } from '../caller.ts';
-import { SubjectFingerprints } from '../issuance/subject-fingerprints.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Store } from '../ports/store.ts';
+import { SubjectFingerprints } from './subject-fingerprints.ts';
 import { SubjectRevoker } from './subject-revoker.ts';
 
-export const SubjectRevocation = z
-  .object({
-    claims: z
-      .record(z.string().min(1).max(500), z.json())
-      .transform((claims) => claims as JsonObject)
-      .describe('Of the person, as they were issued; what does not identify anybody is passed over'),
-    subjectClaims: SubjectClaims.optional().describe(
-      'Which of the claims identify the person; unless stated, what each credential configuration says. For credentials of a ' +
-        'configuration that said something else, or is gone',
-    ),
-    credentialConfigurationId: z
-      .string()
-      .min(1)
-      .max(128)
-      .optional()
-      .describe('Only credentials of this configuration; of all that the client may use unless stated'),
-  })
-  .meta({ id: 'SubjectRevocation' });
+export const SubjectRevocation = object({
+  claims: z
+    .record(z.string().min(1).max(500), z.json())
+    .transform((claims) => claims as JsonObject)
+    .describe('Of the person, as they were issued; what does not identify anybody is passed over'),
+  subjectClaims: SubjectClaims.optional().describe(
+    'Which of the claims identify the person; unless stated, what each credential configuration says. For credentials of a ' +
+      'configuration that said something else, or is gone',
+  ),
+  credentialConfigurationId: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('Only credentials of this configuration; of all that the client may use unless stated'),
+}).meta({ id: 'SubjectRevocation' });
 export type SubjectRevocation = z.infer<typeof SubjectRevocation>;
 
 export type RevokedBySubject = {
@@ -64,10 +62,7 @@ export class RevokeBySubject extends needs({
     const some = wanted !== undefined ? [wanted] : allowed.length > 0 ? allowed : undefined;
     const found = await maintenance.countBatches(tenantId, fingerprints, MAX_BATCHES + 1);
     if (found > MAX_BATCHES)
-      throw new Failure(
-        'conflict',
-        `more than ${MAX_BATCHES} batches fit these claims, so they are not of one person`,
-      );
+      throw new Failure('conflict', `more than ${MAX_BATCHES} batches fit these claims, so they are not of one person`);
     // Noted before the orders: from now on wallets that were authorized before get no credential of the person, also where nothing
     // was issued yet. Grants that brought one bring nothing else either.
     await maintenance.noteRevoked(tenantId, fingerprints, some, clock.now());
@@ -78,8 +73,7 @@ export class RevokeBySubject extends needs({
     // Of other configurations there may be orders of somebody else.
     const orders = all.filter(({ credentialConfigurationId: id }) => some === undefined || some.includes(id));
     let revoked = 0;
-    for (const order of orders.slice(0, SESSIONS))
-      revoked += await this.ports.subjectRevoker.revoke(caller.configured, order, caller);
+    for (const order of orders.slice(0, SESSIONS)) revoked += await this.ports.subjectRevoker.revoke(caller.configured, order, caller);
     return { revoked, pending: Math.max(0, orders.length - SESSIONS) };
   }
 
@@ -90,9 +84,7 @@ export class RevokeBySubject extends needs({
     const configurations = (await configured.credentialConfigurations()).filter(
       ({ id }) =>
         (wanted === undefined || id === wanted) &&
-        (allowedIssuanceConfigs === null ||
-          allowedIssuanceConfigs.length === 0 ||
-          allowedIssuanceConfigs.includes(id)),
+        (allowedIssuanceConfigs === null || allowedIssuanceConfigs.length === 0 || allowedIssuanceConfigs.includes(id)),
     );
     const ways =
       subjectClaims !== undefined

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { describeRevocation } from '../../domain/audit/describe-change.ts';
 import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
 import type { SessionChange } from '../../domain/sessions/session-change.ts';
@@ -6,12 +6,12 @@ import { LINE_PATTERN } from '../../domain/shared/address-patterns.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isText } from '../../domain/shared/json.ts';
-import { entryFault } from '../../domain/status-lists/bits.ts';
+import { findEntryProblem } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusChange, StatusList } from '../../domain/status-lists/status-list.ts';
-import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { attemptFor } from '../transactions/attempt.ts';
+import { type Known, WORLD } from '../transactions/known.ts';
 import { assertMayKnow } from './issued-session.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
@@ -28,16 +28,14 @@ const RevocationReason = z
     'Why, for who reads the audit log; wallets and verifiers never see it. The log is kept longer than the session: no names or other data of persons',
   );
 
-export const Revocation = z
-  .object({
-    sessionId: z.string().min(1).max(128),
-    status: z
-      .literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended')
-      .describe('0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely'),
-    credentialConfigurationId: z.string().min(1).max(128).optional(),
-    reason: RevocationReason.optional(),
-  })
-  .meta({ id: 'Revocation' });
+export const Revocation = object({
+  sessionId: z.string().min(1).max(128),
+  status: z
+    .literal([0, 1, 2], '0 valid, 1 revoked or 2 suspended')
+    .describe('0 valid, 1 revoked, 2 suspended. Revoked is final; valid and suspended change freely'),
+  credentialConfigurationId: z.string().min(1).max(128).optional(),
+  reason: RevocationReason.optional(),
+}).meta({ id: 'Revocation' });
 export type Revocation = z.infer<typeof Revocation>;
 
 const VALID = 0;
@@ -55,12 +53,9 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
   async execute(caller: RememberedCaller, revocation: Revocation): Promise<number> {
     for (let left = ATTEMPTS; ; left--) {
       try {
-        return await attemptFor(this.ports, caller, (known, present) =>
-          this.#revoke(known, present, revocation),
-        );
+        return await attemptFor(this.ports, caller, (known, present) => this.#revoke(known, present, revocation));
       } catch (error) {
-        if (!(error instanceof Failure) || error.code !== 'conflict' || error.cause !== ISSUING || left === 0)
-          throw error;
+        if (!(error instanceof Failure) || error.code !== 'conflict' || error.cause !== ISSUING || left === 0) throw error;
       }
     }
   }
@@ -96,17 +91,13 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
     return changedCount;
   }
 
-  async #changesOf(
-    caller: TenantCaller,
-    batches: readonly IssuedBatch[],
-    status: number,
-  ): Promise<readonly StatusChange[]> {
+  async #changesOf(caller: TenantCaller, batches: readonly IssuedBatch[], status: number): Promise<readonly StatusChange[]> {
     const changes: StatusChange[] = [];
     for (const { statusListId, firstCounter, count } of batches) {
       if (statusListId === null || firstCounter === null) continue;
       const list = await this.#list(caller, statusListId);
       // Token Status List section 7.1: one bit knows valid and invalid only.
-      if (entryFault(list.bits, list.capacity, { index: 0, status }) !== undefined) {
+      if (findEntryProblem(list.bits, list.capacity, { index: 0, status }) !== undefined) {
         throw invalidInput(
           'status',
           `the status list of this credential has ${list.bits} bit; for credentials issued later, set bits to 2 by PUT /status-list-config`,
@@ -121,8 +112,7 @@ export class RevokeSession extends needs({ ...WORLD, statusAllocator: StatusAllo
 
   async #list(caller: TenantCaller, id: string): Promise<StatusList> {
     const list = (await caller.configured.statusLists()).find((candidate) => candidate.id === id);
-    if (list === undefined)
-      throw new Failure('conflict', 'the status list of this credential does not exist any more');
+    if (list === undefined) throw new Failure('conflict', 'the status list of this credential does not exist any more');
     return list;
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SessionId } from '../../domain/shared/ids.ts';
+import { numberCursor, pageLimit } from '../../domain/shared/list-page.ts';
 import type { EntryBits } from '../../domain/status-lists/bits.ts';
 import type { IssuedBatch, StatusList } from '../../domain/status-lists/status-list.ts';
 import type { TenantCaller } from '../caller.ts';
@@ -10,18 +11,12 @@ import { assertMayKnow } from './issued-session.ts';
 import { StatusAllocator, statusListUri } from './status-allocator.ts';
 
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
 /** How many entries are older than where the page begins. */
 const CURSOR = /^[1-9]\d{0,8}$/;
 
 export const SessionStatusesQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: z
-    .string()
-    .regex(CURSOR, 'take the cursor from the link of the page before')
-    .transform(Number)
-    .optional()
-    .describe('From the `next` link of the page before'),
+  limit: pageLimit(DEFAULT_LIMIT),
+  cursor: numberCursor(CURSOR),
   sort: z.enum(['asc', 'desc']).default('asc').describe('By time of issuance'),
 });
 export type SessionStatusesQuery = z.infer<typeof SessionStatusesQuery>;
@@ -42,11 +37,7 @@ export type CredentialStatus = {
 type Run = { readonly batch: IssuedBatch; readonly list: StatusList; readonly first: number };
 
 /** The entries of a session's credentials in the status lists, in the order of their issuance. */
-export class ListSessionStatuses extends needs({
-  store: Store,
-  statusAllocator: StatusAllocator,
-  settings: ServiceSettings,
-}) {
+export class ListSessionStatuses extends needs({ store: Store, statusAllocator: StatusAllocator, settings: ServiceSettings }) {
   /**
    * @returns nothing of credentials without a status, and of lists that are gone.
    * @throws Failure `not_found` for a session of somebody else, and one that issued no credentials because it issues none.
@@ -62,9 +53,7 @@ export class ListSessionStatuses extends needs({
     const lists = new Map((await caller.configured.statusLists()).map((list) => [list.id, list]));
     const runs = batches.flatMap((batch): Run[] => {
       const list = lists.get(batch.statusListId ?? '');
-      return list === undefined || batch.firstCounter === null
-        ? []
-        : [{ batch, list, first: batch.firstCounter }];
+      return list === undefined || batch.firstCounter === null ? [] : [{ batch, list, first: batch.firstCounter }];
     });
     const total = runs.reduce((sum, { batch: { count } }) => sum + count, 0);
     const [from, to] =
@@ -83,22 +72,20 @@ export class ListSessionStatuses extends needs({
     return { entries: entries.toReversed(), ...(from > 0 && { next: String(from) }) };
   }
 
-  async #read(
-    reads: TenantReads,
-    { tenantId }: TenantCaller,
-    { batch, list, first }: Run,
-    count: number,
-  ): Promise<CredentialStatus[]> {
+  async #read(reads: TenantReads, { tenantId }: TenantCaller, { batch, list, first }: Run, count: number): Promise<CredentialStatus[]> {
     const { statusAllocator, settings } = this.ports;
     const indices = statusAllocator.indicesOf(tenantId, list, first, count);
-    const known = new Map(
-      (await reads.statusEntriesAt(list.id, indices)).map(({ index, status }) => [index, status]),
-    );
+    const known = new Map((await reads.statusEntriesAt(list.id, indices)).map(({ index, status }) => [index, status]));
     const uri = statusListUri(settings, tenantId, list.id);
     const { credentialConfigurationId, issuedAt } = batch;
     return indices.map((index) => ({
-      ...{ statusListId: list.id, uri, index, bits: list.bits, status: known.get(index) ?? 0 },
-      ...{ credentialConfigurationId, issuedAt },
+      statusListId: list.id,
+      uri,
+      index,
+      bits: list.bits,
+      status: known.get(index) ?? 0,
+      credentialConfigurationId,
+      issuedAt,
     }));
   }
 }

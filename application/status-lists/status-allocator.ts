@@ -7,15 +7,15 @@ import { CounterReserve } from '../../domain/status-lists/counter-reserve.ts';
 import { type ListSigners, listSigners } from '../../domain/status-lists/list-signer.ts';
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
-import { boundedBytes } from '../bounded.ts';
-import { madeOnce } from '../made-once.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { type ListKeeping, Store } from '../ports/store.ts';
-import { SingleFlight } from '../single-flight.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { boundedBytes } from '../tenant-cache/bounded.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
+import { SingleFlight } from '../tenant-cache/single-flight.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 export type AllocatedEntries = {
   readonly listId: string;
@@ -39,15 +39,8 @@ const MAX_ALLOCATION_BYTES = 32 * 1024 * 1024;
 const MAX_RESTS = 64;
 
 /** Hands out status list entries. Two credentials never share one, whichever process issues them. */
-export class StatusAllocator extends needs({
-  store: Store,
-  clock: Clock,
-  random: Random,
-  settings: ServiceSettings,
-}) {
-  readonly #reserves = new LRUCache<string, CounterReserve>(
-    boundedBytes<CounterReserve>(MAX_BYTES, () => RESERVE_BYTES),
-  );
+export class StatusAllocator extends needs({ store: Store, clock: Clock, random: Random, settings: ServiceSettings }) {
+  readonly #reserves = new LRUCache<string, CounterReserve>(boundedBytes<CounterReserve>(MAX_BYTES, () => RESERVE_BYTES));
   readonly #allocations = new LRUCache<string, Allocation>(boundedBytes(MAX_ALLOCATION_BYTES));
   readonly #creating = new SingleFlight<StatusList>();
   /** The list made last by this process: requests that began before it do not have it in their view. */
@@ -78,18 +71,14 @@ export class StatusAllocator extends needs({
     const { id, keyChainId } = configuration;
     const chains = await configured.keyChains();
     // Worked out once per configuration of the tenant.
-    const signers = configured.derive(`list-signers/${id}`, () =>
-      listSigners(chains, keyChainId, this.ports.clock.now()),
-    );
+    const signers = configured.derive(`list-signers/${id}`, () => listSigners(chains, keyChainId, this.ports.clock.now()));
     for (const list of await this.#candidates(configured, id, signers)) {
       const firstCounter = await this.#take(configured.tenantId, list, count);
       if (firstCounter !== undefined) return this.#entries(configured.tenantId, list, firstCounter, count);
       this.#full.set(`${configured.tenantId} ${list.id}`, { keyChainId: list.keyChainId });
     }
     const signer = signers.preferred;
-    const list = await this.#creating.run(`${configured.tenantId} ${signer ?? ''}`, () =>
-      this.#create(configured, signer, count),
-    );
+    const list = await this.#creating.run(`${configured.tenantId} ${signer ?? ''}`, () => this.#create(configured, signer, count));
     const firstCounter = await this.#take(configured.tenantId, list, count);
     if (firstCounter === undefined) return this.allocate(configured, configuration, count);
     return this.#entries(configured.tenantId, list, firstCounter, count);
@@ -134,8 +123,7 @@ export class StatusAllocator extends needs({
     const known = await configured.statusLists();
     const shape = await this.#shape(configured);
     const created = this.#created.get(await placeOf(configured, preferred));
-    const lists =
-      created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
+    const lists = created === undefined || known.some(({ id }) => id === created.id) ? known : [created, ...known];
     const usable = lists.filter(
       (list) =>
         accepted.has(list.keyChainId) &&
@@ -163,12 +151,7 @@ export class StatusAllocator extends needs({
     return first;
   }
 
-  async #takeRun(
-    lists: ListKeeping,
-    key: string,
-    list: StatusList,
-    length: number,
-  ): Promise<number | undefined> {
+  async #takeRun(lists: ListKeeping, key: string, list: StatusList, length: number): Promise<number | undefined> {
     const first = await lists.takeStatusRun(list, length, this.#taken.get(key));
     if (first !== undefined) this.#taken.set(key, Math.max(this.#taken.get(key) ?? 0, first + length));
     return first;
@@ -195,11 +178,7 @@ export class StatusAllocator extends needs({
     return effectiveStatusListConfig(statusListConfig, this.ports.settings.statusDefaults);
   }
 
-  async #create(
-    configured: TenantConfiguration,
-    signer: string | null,
-    atLeast: number,
-  ): Promise<StatusList> {
+  async #create(configured: TenantConfiguration, signer: string | null, atLeast: number): Promise<StatusList> {
     const { store, clock, random } = this.ports;
     const shape = await this.#shape(configured);
     const list = newStatusList(

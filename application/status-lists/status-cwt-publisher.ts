@@ -1,19 +1,13 @@
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
-import {
-  isCompromised,
-  type KeyChain,
-  leavesOf,
-  pickKeyChain,
-  signingChain,
-} from '../../domain/keys/key-chain.ts';
+import { isCompromised, type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { StatusListClaims } from '../../domain/status-lists/token.ts';
 import { prepareStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Kms } from '../ports/kms.ts';
+import { WORLD } from '../transactions/known.ts';
 import { etagOf, type PublishedStatusList, StatusPublisher } from './status-publisher.ts';
 
 export type PublishedStatusCwt = Omit<PublishedStatusList, 'jwt'> & { readonly cwt: Buffer };
@@ -54,8 +48,6 @@ export class StatusCwtPublisher extends needs({ ...WORLD, statusPublisher: Statu
 
 /** Who signed the other form, by whatever key it has today; the default when it is gone. */
 function sameSigner(chains: readonly KeyChain[], leaf: unknown, now: Date): KeyChain {
-  const same = chains.find(
-    (chain) => !isCompromised(chain) && leavesOf(chain).some(({ certificates }) => certificates[0] === leaf),
-  );
+  const same = chains.find((chain) => !isCompromised(chain) && leavesOf(chain).some(({ certificates }) => certificates[0] === leaf));
   return same ?? pickKeyChain(chains, 'statusList', now);
 }

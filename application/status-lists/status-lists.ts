@@ -1,22 +1,18 @@
 import { mayUse } from '../../domain/clients/client.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import {
-  MAX_UNUSED_LISTS,
-  type StatusListCreation,
-  type StatusListUpdate,
-} from '../../domain/status-lists/list-definition.ts';
+import { MAX_UNUSED_LISTS, type StatusListCreation, type StatusListUpdate } from '../../domain/status-lists/list-definition.ts';
 import { newStatusList, type StatusList } from '../../domain/status-lists/status-list.ts';
 import { effectiveStatusListConfig } from '../../domain/tenants/tenant.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwn, changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Random } from '../ports/random.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
+import { changeOwn, changeOwnAlone } from '../transactions/own-changes.ts';
 import { assertStillTrusted, bind } from './list-binding.ts';
 import { StatusAllocator, statusListUri } from './status-allocator.ts';
 
@@ -39,12 +35,7 @@ export class GetStatusList extends needs({ store: Store, statusAllocator: Status
 }
 
 /** Makes a status list before any credential needs it: for one configuration, or of a shape of its own. */
-export class CreateStatusList extends needs({
-  store: Store,
-  clock: Clock,
-  random: Random,
-  settings: ServiceSettings,
-}) {
+export class CreateStatusList extends needs({ store: Store, clock: Clock, random: Random, settings: ServiceSettings }) {
   /** @throws Failure `invalid_input`, or `conflict` when there are enough lists that nothing uses. */
   async execute(caller: TenantCaller, wanted: StatusListCreation): Promise<StatusList> {
     const { store, clock, random, settings } = this.ports;
@@ -76,8 +67,7 @@ export class UpdateStatusList extends needs(UPDATE) {
     const updated = await changeOwnAlone(store, caller, async (repositories) => {
       const { statusLists } = repositories;
       const list = await statusLists.get(id);
-      const { credentialConfigurationId = list.credentialConfigurationId, keyChainId = list.keyChainId } =
-        wanted;
+      const { credentialConfigurationId = list.credentialConfigurationId, keyChainId = list.keyChainId } = wanted;
       const binding = await bind(repositories, credentialConfigurationId, keyChainId, clock.now());
       await assertStillTrusted(repositories, list, binding, clock.now());
       const rebound = await statusLists.rebind(id, binding, { unused: list.usedEntries === 0 });
@@ -114,26 +104,17 @@ function counted(
   return { ...list, usedEntries: statusAllocator.handedOut(tenantId, list) };
 }
 
-function maySee(
-  { allowedIssuanceConfigs }: TenantCaller,
-  { credentialConfigurationId }: StatusList,
-): boolean {
+function maySee({ allowedIssuanceConfigs }: TenantCaller, { credentialConfigurationId }: StatusList): boolean {
   return credentialConfigurationId === null || mayUse(allowedIssuanceConfigs, credentialConfigurationId);
 }
 
 function assertRoom(lists: readonly StatusList[]): void {
   if (lists.filter(({ usedEntries }) => usedEntries === 0).length < MAX_UNUSED_LISTS) return;
-  throw new Failure(
-    'conflict',
-    `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`,
-  );
+  throw new Failure('conflict', `there are ${MAX_UNUSED_LISTS} lists that no credential uses; remove some first`);
 }
 
 /** The public addresses of a tenant's status lists (Token Status List section 9). */
-export class AggregateStatusLists extends needs({
-  tenantConfigurations: TenantConfigurations,
-  settings: ServiceSettings,
-}) {
+export class AggregateStatusLists extends needs({ tenantConfigurations: TenantConfigurations, settings: ServiceSettings }) {
   /** @throws Failure `not_found` for an unknown tenant, and for one whose lists take no part in aggregation. */
   async execute(tenantId: TenantId): Promise<readonly string[]> {
     const { tenantConfigurations, settings } = this.ports;

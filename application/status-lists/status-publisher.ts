@@ -10,21 +10,17 @@ import { packEntries, readStatus, writeStatus } from '../../domain/status-lists/
 import { signerOfList } from '../../domain/status-lists/list-signer.ts';
 import type { StatusList } from '../../domain/status-lists/status-list.ts';
 import { STATUS_LIST_JWT_TYPE, statusListClaims } from '../../domain/status-lists/token.ts';
-import { boundedBytes, watchedCache } from '../bounded.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import { WORLD } from '../known.ts';
 import { needs, type PortsOf } from '../needs.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Kms } from '../ports/kms.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
-import { SingleFlight } from '../single-flight.ts';
+import { boundedBytes, watchedCache } from '../tenant-cache/bounded.ts';
+import { SingleFlight } from '../tenant-cache/single-flight.ts';
+import { WORLD } from '../transactions/known.ts';
 import { statusListUri } from './status-allocator.ts';
 
-export type PublishedStatusList = {
-  readonly jwt: Buffer;
-  readonly etag: string;
-  readonly expiresAt: Date;
-};
+export type PublishedStatusList = { readonly jwt: Buffer; readonly etag: string; readonly expiresAt: Date };
 
 /** Bytes of all lists held in memory; the least recently used go first. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -60,18 +56,10 @@ type Entry = {
 };
 
 /** Keeps bit arrays of status lists and the tokens made of them; both are derived from the stored entries. */
-export class StatusPublisher extends needs({
-  ...WORLD,
-  kms: Kms,
-  settings: ServiceSettings,
-  eventBus: EventBus,
-}) {
+export class StatusPublisher extends needs({ ...WORLD, kms: Kms, settings: ServiceSettings, eventBus: EventBus }) {
   readonly #entries = watchedCache(
     'status-lists',
-    new LRUCache<string, Entry>({
-      maxSize: MAX_BYTES,
-      sizeCalculation: (entry) => entry.bytes.length * 2 + 4096,
-    }),
+    new LRUCache<string, Entry>({ maxSize: MAX_BYTES, sizeCalculation: (entry) => entry.bytes.length * 2 + 4096 }),
   );
   readonly #loading = new SingleFlight<Entry>();
   /** Number of the last change of a list that this instance heard of. */
@@ -116,10 +104,7 @@ export class StatusPublisher extends needs({
   }
 
   /** The entries of a list, to be read and not kept; undefined where there is no such list. */
-  async entriesOf(
-    tenantId: TenantId,
-    listId: string,
-  ): Promise<{ readonly list: StatusList; readonly bytes: Buffer } | undefined> {
+  async entriesOf(tenantId: TenantId, listId: string): Promise<{ readonly list: StatusList; readonly bytes: Buffer } | undefined> {
     try {
       return await this.#upToDate(tenantId, listId);
     } catch (error) {
@@ -179,9 +164,7 @@ export class StatusPublisher extends needs({
     const { token, version, term } = { ...list, term: state.term };
     // One that is older than the term may hide what was shown already: terms are named by the second in which they begin.
     const isOfTerm = token !== null && token.issuedAt.getTime() >= term * 1000;
-    const published = isOfTerm
-      ? { ...publication(token.jwt, token.expiresAt), version: token.version }
-      : undefined;
+    const published = isOfTerm ? { ...publication(token.jwt, token.expiresAt), version: token.version } : undefined;
     const entry = { list, bytes, version, term, published, ...began, looking: undefined, signing: undefined };
     await this.#dropCompromised(tenantId, entry);
     return entry;

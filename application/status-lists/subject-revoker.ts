@@ -4,10 +4,10 @@ import type { Change } from '../../domain/changes/change.ts';
 import { isSharedOffer } from '../../domain/issuance/offer.ts';
 import { SESSION_STATUSES } from '../../domain/sessions/session.ts';
 import type { IssuedBatch, StatusChange } from '../../domain/status-lists/status-list.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { IssuedToSubject, RevocationOrder } from '../ports/issued-subjects.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { WORLD } from '../transactions/known.ts';
 import { listsOfBatches } from './lists-of-batches.ts';
 import { StatusAllocator } from './status-allocator.ts';
 
@@ -32,7 +32,8 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
         configured,
         batches.filter(({ id }) => own.includes(id)),
       );
-      const isDone = own.length === 0 || (await this.#commit(order, read, own, statuses, by));
+      const servesOthers = await store.maintenance.servesOthers(order);
+      const isDone = own.length === 0 || (await this.#commit(order, read, own, statuses, by, servesOthers));
       if (!isDone) continue;
       await store.maintenance.fulfilOrder(order);
       return statuses.length;
@@ -43,21 +44,20 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
   /** @returns false where the session issued something meanwhile, or somebody else has revoked some of these. */
   async #commit(
     { tenantId, fingerprint, sessionId, credentialConfigurationId }: IssuedToSubject,
-    read:
-      | { readonly configurationIds: readonly string[] | undefined; readonly batches: IssuedBatch[] }
-      | undefined,
+    read: { readonly configurationIds: readonly string[] | undefined; readonly batches: IssuedBatch[] } | undefined,
     own: readonly string[],
     statuses: readonly StatusChange[],
     by: TenantActor,
+    servesOthers: boolean,
   ): Promise<boolean> {
     const { store, clock, tenantConfigurations } = this.ports;
     const { configurationIds = [], batches = [] } = read ?? {};
     const place = configurationIds.indexOf(credentialConfigurationId);
-    const isOnlyTheirs = batches
-      .filter((batch) => batch.credentialConfigurationId === credentialConfigurationId)
-      .every(({ id }) => own.includes(id));
+    const isOnlyTheirs =
+      !servesOthers &&
+      batches.filter((batch) => batch.credentialConfigurationId === credentialConfigurationId).every(({ id }) => own.includes(id));
     const session = isOnlyTheirs ? (await store.read(tenantId).session(sessionId))?.session : undefined;
-    // An offer that more than one person can redeem goes on for the others; the grants of this person are revoked.
+    // A session that serves other persons goes on for them. What it would issue to this person is refused when it is recorded.
     const isBarred = isOnlyTheirs && place >= 0 && !isSharedOffer(session?.request);
     const releases = { fingerprint, sessionId, batchIds: own };
     const told = describeRevocation({ sessionId, credentialConfigurationId }, statuses);
@@ -80,10 +80,7 @@ export class SubjectRevoker extends needs({ ...WORLD, statusAllocator: StatusAll
     return committed.done;
   }
 
-  async #changesOf(
-    configured: TenantConfiguration,
-    batches: readonly IssuedBatch[],
-  ): Promise<readonly StatusChange[]> {
+  async #changesOf(configured: TenantConfiguration, batches: readonly IssuedBatch[]): Promise<readonly StatusChange[]> {
     const lists = await listsOfBatches(this.ports.store, configured, batches);
     return batches.flatMap(({ statusListId, firstCounter, count }): StatusChange[] => {
       const list = lists.get(statusListId ?? '');

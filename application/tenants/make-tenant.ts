@@ -52,9 +52,7 @@ export async function makeAdministrator(
 /** @throws Failure `invalid_input` for no role at all, and for `tenants:manage`. */
 export function assertTenantRoles(roles: readonly Role[]): void {
   if (roles.length === 0) throw invalidInput('roles', 'a client has at least one role');
-  if (roles.includes('tenants:manage')) {
-    throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
-  }
+  if (roles.includes('tenants:manage')) throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
 }
 
 /**
@@ -96,14 +94,20 @@ export async function makeTenant(
   // At random: what any process holds of an older tenant of this id must never look like the new one's.
   const revision = random.bytes(4).readUInt32BE() & FIRST_REVISIONS;
   const tenant: Tenant = {
-    ...{ id: wanted.id, name: wanted.name, description: wanted.description ?? null, status: 'active' },
+    id: wanted.id,
+    name: wanted.name,
+    description: wanted.description ?? null,
+    status: 'active',
     sessionConfig: mergeSettings(null, wanted.sessionConfig),
     statusListConfig: mergeSettings(null, wanted.statusListConfig),
     kms: wanted.kms ?? null,
     profile: wanted.profile ?? null,
     endsAt,
     ...mergeOrganization(NO_ORGANIZATION, wanted),
-    ...{ revision, version: 1, createdAt: now, updatedAt: now },
+    revision,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
   };
   const { roles = [] } = wanted;
   const made = roles.length === 0 ? undefined : await makeAdministrator(ports, tenant.id, roles);

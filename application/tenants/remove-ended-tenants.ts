@@ -8,10 +8,7 @@ import { Store } from '../ports/store.ts';
 /** Removes tenants whose time is over, as somebody would who deletes them; what there may be much of goes by another job. */
 export class RemoveEndedTenants extends needs({ store: Store, eventBus: EventBus, clock: Clock, log: Log }) {
   /** @param now of the database. @returns how many went, and whether there may be more. */
-  async execute(
-    now: Date,
-    limit: number,
-  ): Promise<{ readonly removed: number; readonly mayBeMore: boolean }> {
+  async execute(now: Date, limit: number): Promise<{ readonly removed: number; readonly mayBeMore: boolean }> {
     const { store, eventBus, clock, log } = this.ports;
     // What went does not come back, so one clock that is ahead is not believed.
     const time = new Date(Math.min(now.getTime(), clock.now().getTime()));
@@ -19,9 +16,7 @@ export class RemoveEndedTenants extends needs({ store: Store, eventBus: EventBus
     let removed = 0;
     for (const tenantId of due) {
       try {
-        const isGone = await store.forService(({ tenants }) => tenants.removeEnded(tenantId, time), {
-          by: SYSTEM,
-        });
+        const isGone = await store.forService(({ tenants }) => tenants.removeEnded(tenantId, time), { by: SYSTEM });
         if (!isGone) continue;
         removed++;
         eventBus.publish({ type: 'tenant', tenantId });

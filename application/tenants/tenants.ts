@@ -1,14 +1,9 @@
 import type { Role } from '../../domain/clients/role.ts';
-import { profileFindings } from '../../domain/issuance/issuance-findings.ts';
+import { findProfileProblems } from '../../domain/issuance/issuance-findings.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { mergeOrganization } from '../../domain/tenants/organization.ts';
-import {
-  administratorOf,
-  type Tenant,
-  type TenantCreation,
-  type TenantUpdate,
-} from '../../domain/tenants/tenant.ts';
+import { administratorOf, type Tenant, type TenantCreation, type TenantUpdate } from '../../domain/tenants/tenant.ts';
 import { endOf } from '../../domain/tenants/tenant-end.ts';
 import type { Caller } from '../caller.ts';
 import { withNewKeys } from '../keys/new-keys.ts';
@@ -36,9 +31,7 @@ export class ListTenants extends needs({ store: Store }) {
   async execute(): Promise<TenantWithClients[]> {
     return this.ports.store.forService(async ({ tenants, clients }) => {
       const found: TenantWithClients[] = [];
-      for (const tenant of await tenants.list()) {
-        found.push({ tenant, clients: await clients.listOf(tenant.id) });
-      }
+      for (const tenant of await tenants.list()) found.push({ tenant, clients: await clients.listOf(tenant.id) });
       return found;
     });
   }
@@ -72,29 +65,19 @@ export class CreateTenant extends needs({ ...MAKING_TENANTS, log: Log }) {
       const { keyChains, ...made } = await makeTenant(ports, wanted, (tenant) => firstKeysOf(ports, tenant));
       const belongings = { keyChains, clients: made.clients };
       await ports.store.forService(({ tenants }) => tenants.add(made.tenant, belongings), { by: caller });
-      return { ...made, findings: profileFindings(made.tenant.profile, undefined) };
+      return { ...made, findings: findProfileProblems(made.tenant.profile, undefined) };
     });
   }
 }
 
-async function firstKeysOf(
-  ports: PortsOf<typeof MAKING_TENANTS>,
-  tenant: Tenant,
-): Promise<readonly KeyChain[]> {
+async function firstKeysOf(ports: PortsOf<typeof MAKING_TENANTS>, tenant: Tenant): Promise<readonly KeyChain[]> {
   const chains: KeyChain[] = [];
-  for (const wanted of FIRST_KEY_CHAINS) {
-    chains.push(await makeWantedKeyChain(ports, { tenant, chains }, wanted));
-  }
+  for (const wanted of FIRST_KEY_CHAINS) chains.push(await makeWantedKeyChain(ports, { tenant, chains }, wanted));
   return chains;
 }
 
 /** Changes a tenant. `roles` are those of its administrator, who is made if there is none. */
-export class UpdateTenant extends needs({
-  ...MAKING_CLIENTS,
-  store: Store,
-  kms: Kms,
-  eventBus: EventBus,
-}) {
+export class UpdateTenant extends needs({ ...MAKING_CLIENTS, store: Store, kms: Kms, eventBus: EventBus }) {
   /**
    * @throws Failure `not_found`; `conflict` when somebody else changed the tenant at the same time; `invalid_input` for a
    *   key provider that there is not, and for an end that cannot be.
@@ -116,7 +99,7 @@ export class UpdateTenant extends needs({
         const clients = await own.clients.list();
         const { profile } = tenant;
         const issuance = profile === null ? undefined : await own.issuanceConfiguration.find('default');
-        const findings = profileFindings(profile, issuance);
+        const findings = findProfileProblems(profile, issuance);
         const written = { tenant, clients, findings };
         return made === undefined ? written : { ...written, newSecret: made.newSecret };
       },

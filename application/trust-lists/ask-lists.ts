@@ -14,8 +14,7 @@ const MAX_WAIT_MS = 10_000;
 const AT_ONCE = 8;
 
 /**
- * Asks for all lists at once, and for those that lists of lists point to. Those that cannot be had vouch for nobody; the others
- * still do.
+ * Asks for all lists at once, and for those that lists of lists point to. Those that cannot be had vouch for nobody; the others still do.
  */
 export async function askLists(
   trustLists: TrustLists,
@@ -32,15 +31,9 @@ export async function askLists(
   return (await Promise.all(groups)).flat();
 }
 
-async function ask(
-  trustLists: TrustLists,
-  tenantId: TenantId,
-  source: ListSource,
-  until: number,
-): Promise<AskedList> {
+async function ask(trustLists: TrustLists, tenantId: TenantId, source: ListSource, until: number): Promise<AskedList> {
   try {
-    if (performance.now() >= until)
-      throw new TrustListRefusal('unavailable', 'there is no time left to look');
+    if (performance.now() >= until) throw new TrustListRefusal('unavailable', 'there is no time left to look');
     const list = await inTime(trustLists.get(tenantId, source.uri, source.signers, source.via), until);
     assertFits(list, source);
     return { source, list };
@@ -54,26 +47,18 @@ async function ask(
 
 /** @throws TrustListRefusal for what a configuration, or the list of lists that points there, does not mean. */
 function assertFits(list: TrustList, { follow, via, territory }: ListSource): void {
-  const isPointing =
-    list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
+  const isPointing = list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
   if (isPointing && follow === undefined) {
-    const why =
-      via === undefined ? 'a person says with `follow` that they count' : 'lists are followed one step far';
+    const why = via === undefined ? 'a person says with `follow` that they count' : 'lists are followed one step far';
     throw new TrustListRefusal('malformed', `it only points to other lists: ${why}`);
   }
   if (territory !== undefined && territory !== list.territory) {
-    throw new TrustListRefusal(
-      'another_list',
-      `of ${list.territory ?? 'no territory'} instead of ${territory}`,
-    );
+    throw new TrustListRefusal('another_list', `of ${list.territory ?? 'no territory'} instead of ${territory}`);
   }
 }
 
 /** What was made of the pointers of a list, so that it stays the same while they do. */
-const followed = new WeakMap<
-  ListSource,
-  { readonly pointers: readonly ListPointer[]; readonly sources: readonly ListSource[] }
->();
+const followed = new WeakMap<ListSource, { readonly pointers: readonly ListPointer[]; readonly sources: readonly ListSource[] }>();
 
 /** Lists that a list of lists names, each once, under who signs it there. None points back, or on to further ones. */
 function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSource[] {
@@ -84,14 +69,14 @@ function pointedBy(source: ListSource, { pointers }: TrustList): readonly ListSo
   const { territories } = follow;
   const wanted = pointers.filter(
     (pointer) =>
-      pointer.uri !== uri &&
-      !pointer.isListOfLists &&
-      (territories === undefined || territories.includes(pointer.territory ?? '')),
+      pointer.uri !== uri && !pointer.isListOfLists && (territories === undefined || territories.includes(pointer.territory ?? '')),
   );
   const sources = [...Map.groupBy(wanted, (pointer) => pointer.uri)].map(([pointed, same]): ListSource => {
     const [first] = same;
     return {
-      ...{ uri: pointed, purpose, via: uri },
+      uri: pointed,
+      purpose,
+      via: uri,
       signers: signersOf(same.flatMap(({ signers }) => signers)),
       ...defined({ territory: first?.territory }),
     };

@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes, partOfMemory } from '../bounded.ts';
-import { madeOnce } from '../made-once.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CachedLists, EventBus } from '../ports/event-bus.ts';
 import { type Remote, RemoteError, type RemoteResponse } from '../ports/remote.ts';
-import { SingleFlight } from '../single-flight.ts';
-import { SharedLists } from './shared-lists.ts';
+import { boundedBytes, partOfMemory } from '../tenant-cache/bounded.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
+import { SingleFlight } from '../tenant-cache/single-flight.ts';
 
 /** Limits one download of a list. */
 export const LIST_TIMEOUT_MS = 5_000;
@@ -26,12 +25,7 @@ export type FetchedListStats = {
   readonly misses: number;
   readonly entries: readonly { readonly uri: string; readonly fetchedAt: Date; readonly expiresAt: Date }[];
   /** Lists whose last fetch failed, as long as nobody asks for them again. */
-  readonly failing: readonly {
-    readonly uri: string;
-    readonly reason: string;
-    readonly failedAt: Date;
-    readonly retriedAt: Date;
-  }[];
+  readonly failing: readonly { readonly uri: string; readonly reason: string; readonly failedAt: Date; readonly retriedAt: Date }[];
 };
 
 type Rules<L extends Fetched> = {
@@ -54,19 +48,15 @@ type Rules<L extends Fetched> = {
 export class FetchedLists<L extends Fetched> {
   readonly #rules: Rules<L>;
   readonly #lists: SharedLists<L>;
-  readonly #failures = new LRUCache<
-    string,
-    { readonly refusal: Error; readonly at: number; readonly until: number }
-  >(boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES));
+  readonly #failures = new LRUCache<string, { readonly refusal: Error; readonly at: number; readonly until: number }>(
+    boundedBytes(MAX_FAILURE_BYTES, () => FAILURE_BYTES),
+  );
   readonly #fetching = new SingleFlight<L>();
   readonly #counts = new LRUCache<string, { hits: number; misses: number }>(boundedBytes(MAX_COUNT_BYTES));
 
   constructor(rules: Rules<L>) {
     this.#rules = rules;
-    this.#lists = new SharedLists({
-      maxBytes: partOfMemory(MAX_CACHE_BYTES),
-      sizeOf: (list) => rules.sizeOf(list),
-    });
+    this.#lists = new SharedLists({ maxBytes: partOfMemory(MAX_CACHE_BYTES), sizeOf: (list) => rules.sizeOf(list) });
     rules.eventBus.subscribe((wakeUp) => {
       if (wakeUp.type === 'missed') this.clearAll();
       else if (wakeUp.type === 'cache' && wakeUp.lists === rules.kind) this.clear(wakeUp.tenantId);
@@ -103,11 +93,9 @@ export class FetchedLists<L extends Fetched> {
   }
 
   stats(tenantId: string): FetchedListStats {
-    const entries = this.#lists.entries(tenantId).map((list) => ({
-      uri: list.uri,
-      fetchedAt: list.fetchedAt,
-      expiresAt: this.#rules.freshUntil(list),
-    }));
+    const entries = this.#lists
+      .entries(tenantId)
+      .map((list) => ({ uri: list.uri, fetchedAt: list.fetchedAt, expiresAt: this.#rules.freshUntil(list) }));
     const { hits, misses } = this.#counts.get(tenantId) ?? { hits: 0, misses: 0 };
     return { size: entries.length, hits, misses, entries, failing: this.#failing(tenantId) };
   }
@@ -121,14 +109,7 @@ export class FetchedLists<L extends Fetched> {
     });
     const refused = [...this.#failures.entries()].flatMap(([key, { refusal, at, until }]) =>
       tenantOf(key) === tenantId && now < until
-        ? [
-            {
-              uri: key.slice(key.lastIndexOf(' ') + 1),
-              reason: refusal.message,
-              failedAt: new Date(at),
-              retriedAt: new Date(until),
-            },
-          ]
+        ? [{ uri: key.slice(key.lastIndexOf(' ') + 1), reason: refusal.message, failedAt: new Date(at), retriedAt: new Date(until) }]
         : [],
     );
     return [...refused, ...standingIn];
@@ -184,4 +165,61 @@ export function keyOf(tenantId: string, ...parts: readonly string[]): string {
 
 function tenantOf(key: string): string {
   return key.slice(0, key.indexOf(' '));
+}
+
+type Sizes<L> = { readonly maxBytes: number; readonly sizeOf: (list: L) => number };
+
+/**
+ * Lists of all tenants within one bound of memory. When there is no more room, the tenant that takes most of it gives
+ * way, its least recently used list first, so that nobody pushes out what others need.
+ */
+export class SharedLists<L extends object> {
+  readonly #sizes: Sizes<L>;
+  readonly #tenants = new Map<string, LRUCache<string, L>>();
+  #bytes = 0;
+
+  constructor(sizes: Sizes<L>) {
+    this.#sizes = sizes;
+  }
+
+  get(tenantId: string, key: string): L | undefined {
+    return this.#tenants.get(tenantId)?.get(key);
+  }
+
+  set(tenantId: string, key: string, list: L): void {
+    const { maxBytes, sizeOf } = this.#sizes;
+    const begin = () => new LRUCache<string, L>({ maxSize: maxBytes, sizeCalculation: sizeOf });
+    const own = madeOnce(this.#tenants, tenantId, begin);
+    this.#bytes -= own.calculatedSize;
+    own.set(key, list);
+    this.#bytes += own.calculatedSize;
+    while (this.#bytes > maxBytes) this.#giveWay();
+  }
+
+  entries(tenantId: string): readonly L[] {
+    return [...(this.#tenants.get(tenantId)?.values() ?? [])];
+  }
+
+  clear(tenantId: string): void {
+    this.#bytes -= this.#tenants.get(tenantId)?.calculatedSize ?? 0;
+    this.#tenants.delete(tenantId);
+  }
+
+  clearAll(): void {
+    this.#tenants.clear();
+    this.#bytes = 0;
+  }
+
+  #giveWay(): void {
+    let largest: [string, LRUCache<string, L>] | undefined;
+    for (const entry of this.#tenants) {
+      if (largest === undefined || entry[1].calculatedSize > largest[1].calculatedSize) largest = entry;
+    }
+    if (largest === undefined) return;
+    const [tenantId, lists] = largest;
+    const before = lists.calculatedSize;
+    lists.pop();
+    this.#bytes -= before - lists.calculatedSize;
+    if (lists.size === 0) this.#tenants.delete(tenantId);
+  }
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { strictObject, z } from 'zod';
 import { describeConfirmedSigner } from '../../domain/audit/describe-change.ts';
 import type { Role } from '../../domain/clients/role.ts';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
@@ -8,10 +8,10 @@ import type { KeptListSummary } from '../../domain/trust-lists/kept-list.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwnAlone } from '../transactions/own-changes.ts';
 import { copyIdOf } from './list-copies.ts';
 import { pinSigners, thumbprintOf } from './verify-trust-list.ts';
 
@@ -26,21 +26,19 @@ function toBase64url(fingerprint: string): string {
   return hex.length === 64 ? Buffer.from(hex, 'hex').toString('base64url') : fingerprint;
 }
 
-export const SignerConfirmation = z
-  .strictObject({
-    fingerprint: z
-      .string()
-      .regex(
-        /^(?:[A-Za-z0-9_-]{43}|[0-9A-Fa-f]{64}|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){31})$/,
-        'SHA-256 of the certificate, base64url, or hex with or without colons',
-      )
-      .transform(toBase64url)
-      .describe(
-        'Of the certificate that is confirmed, compared with what its operator published: SHA-256, base64url, or hex with or ' +
-          'without colons',
-      ),
-  })
-  .meta({ id: 'SignerConfirmation' });
+export const SignerConfirmation = strictObject({
+  fingerprint: z
+    .string()
+    .regex(
+      /^(?:[A-Za-z0-9_-]{43}|[0-9A-Fa-f]{64}|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){31})$/,
+      'SHA-256 of the certificate, base64url, or hex with or without colons',
+    )
+    .transform(toBase64url)
+    .describe(
+      'Of the certificate that is confirmed, compared with what its operator published: SHA-256, base64url, or hex with or ' +
+        'without colons',
+    ),
+}).meta({ id: 'SignerConfirmation' });
 export type SignerConfirmation = z.infer<typeof SignerConfirmation>;
 
 /** Trust lists of others that were looked for, and what is held against what came. */
@@ -66,12 +64,8 @@ export class ConfirmSigner extends needs({ store: Store, clock: Clock, eventBus:
     if (list === undefined) throw new Failure('not_found');
     const signer = list.held?.signer;
     if (signer === undefined) throw new Failure('conflict', 'no signer of this list waits to be confirmed');
-    if (list.place.via !== undefined) {
-      throw new Failure('conflict', 'the list of lists that points to it says who signs it');
-    }
-    if (thumbprintOf(signer) !== fingerprint) {
-      throw invalidInput('fingerprint', 'is not of the certificate that waits to be confirmed');
-    }
+    if (list.place.via !== undefined) throw new Failure('conflict', 'the list of lists that points to it says who signs it');
+    if (thumbprintOf(signer) !== fingerprint) throw invalidInput('fingerprint', 'is not of the certificate that waits to be confirmed');
     const pem = writePemCertificates([signer]);
     const now = clock.now();
     await changeOwnAlone(store, caller, async (own) => {
@@ -84,9 +78,7 @@ export class ConfirmSigner extends needs({ store: Store, clock: Clock, eventBus:
       }
       if (asking.length > 0) assertRole(caller, 'presentation:manage');
       if (issuing !== undefined) assertRole(caller, 'issuance:manage');
-      for (const one of asking) {
-        await own.presentationConfigurations.put({ ...withSigner(one, list, pem), updatedAt: now });
-      }
+      for (const one of asking) await own.presentationConfigurations.put({ ...withSigner(one, list, pem), updatedAt: now });
       if (issuing !== undefined) {
         const signers = withOne(issuing.walletProviderTrustListCertificates ?? [], pem);
         const changed = { ...issuing, walletProviderTrustListCertificates: [...signers], updatedAt: now };
@@ -117,29 +109,20 @@ function namesList(configuration: PresentationConfiguration, list: KeptListSumma
   return (configuration.trustAnchors ?? []).some((anchor) => isMeant(anchor, list));
 }
 
-function withSigner(
-  configuration: PresentationConfiguration,
-  list: KeptListSummary,
-  pem: string,
-): PresentationConfiguration {
+function withSigner(configuration: PresentationConfiguration, list: KeptListSummary, pem: string): PresentationConfiguration {
   const trustAnchors = configuration.trustAnchors.map((anchor) =>
-    'trustList' in anchor && isMeant(anchor, list)
-      ? { ...anchor, signedBy: [...withOne(anchor.signedBy ?? [], pem)] }
-      : anchor,
+    'trustList' in anchor && isMeant(anchor, list) ? { ...anchor, signedBy: [...withOne(anchor.signedBy ?? [], pem)] } : anchor,
   );
   return { ...configuration, trustAnchors };
 }
 
 function namesWalletList(configuration: IssuanceConfiguration, { id, place }: KeptListSummary): boolean {
-  const { walletProviderTrustLists: lists = [], walletProviderTrustListCertificates: pems = [] } =
-    configuration;
+  const { walletProviderTrustLists: lists = [], walletProviderTrustListCertificates: pems = [] } = configuration;
   return lists.includes(place.uri) && copyIdOf(place.uri, pinSigners(pems)) === id;
 }
 
 /** @throws Failure `conflict` where there is no room. */
 function withOne(pems: readonly string[], pem: string): readonly string[] {
-  if (pems.length >= MAX_SIGNERS) {
-    throw new Failure('conflict', `a list has at most ${MAX_SIGNERS} signers; take former ones out first`);
-  }
+  if (pems.length >= MAX_SIGNERS) throw new Failure('conflict', `a list has at most ${MAX_SIGNERS} signers; take former ones out first`);
   return [...pems, pem];
 }

@@ -12,11 +12,7 @@ import { type PinnedSigners, thumbprintOf } from './verify-trust-list.ts';
 type Ports = { readonly store: Store; readonly log: Log };
 
 /** A list that is followed, and where its good copy is. */
-export type FollowedTrustList = {
-  readonly tenantId: TenantId;
-  readonly place: ListPlace;
-  readonly signers: PinnedSigners;
-};
+export type FollowedTrustList = { readonly tenantId: TenantId; readonly place: ListPlace; readonly signers: PinnedSigners };
 
 /** A larger one is fetched again after a restart. */
 const MAX_COPY_BYTES = 512 * 1024;

@@ -1,14 +1,10 @@
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type FieldError, invalidFields } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
+import { parseTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
 import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { documentOf, type PublishedList } from '../../domain/trust-lists/published-list.ts';
-import {
-  hasServicesFor,
-  type TrustPurpose,
-  WALLET_PROVIDERS,
-} from '../../domain/trust-lists/select-certificates.ts';
+import { hasServicesFor, type TrustPurpose, WALLET_PROVIDERS } from '../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
@@ -87,8 +83,7 @@ export class ListSigners extends needs({
         try {
           const read = async () => {
             // Nothing waits for it any more.
-            if (performance.now() >= until)
-              throw new TrustListRefusal('unavailable', 'it is still being read');
+            if (performance.now() >= until) throw new TrustListRefusal('unavailable', 'it is still being read');
             return this.read(tenantId, certified);
           };
           return { list: await inTime(this.#slots.run(tenantId, read), until) };
@@ -107,7 +102,7 @@ export class ListSigners extends needs({
   protected async read(tenantId: TenantId, { uri, signers }: CertifiedList): Promise<TrustList | undefined> {
     const { settings, remote, clock } = this.ports;
     const own = ownTrustListOf(uri, settings.publicUrl);
-    if (own !== undefined) return readTrustList(documentOf(await this.#published(own)), clock.now());
+    if (own !== undefined) return parseTrustList(documentOf(await this.#published(own)), clock.now());
     // The configuration is rejected for the missing certificates.
     if (signers.anchors.length === 0) return undefined;
     const bytes = await downloadTrustList(remote, tenantId, uri);
@@ -128,20 +123,12 @@ export class ListSigners extends needs({
     if (own !== undefined) return contentOf(await this.#published(own), clock.now());
     const bytes = await downloadTrustList(remote, tenantId, uri);
     // TS 119 612: whoever signs it stands in the list of lists, and is not learnt from the list itself
-    if (isXml(bytes))
-      throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
-    const opened = await this.ports.trustListReader.open(bytes, {
-      signers: 'shown',
-      now: clock.now(),
-      tenantId,
-    });
+    if (isXml(bytes)) throw new TrustListRefusal('untrusted_signer', 'of a list in XML, give the certificate');
+    const opened = await this.ports.trustListReader.open(bytes, { signers: 'shown', now: clock.now(), tenantId });
     const { list, signer = '' } = opened;
     const pem = writePemCertificates([signer]);
     if (list.entities.length === 0 && (list.pointers !== undefined || list.isListOfLists === true)) {
-      throw new TrustListRefusal(
-        'malformed',
-        'it only points to other lists; name it in trustAnchors, with follow',
-      );
+      throw new TrustListRefusal('malformed', 'it only points to other lists; name it in trustAnchors, with follow');
     }
     return { pem, list };
   }
@@ -150,7 +137,7 @@ export class ListSigners extends needs({
 /** A list of this service that has expired is signed again by a job, and is accepted until then. */
 function contentOf(published: Pick<PublishedList, 'jwt'>, now: Date): SignedBy {
   try {
-    return { list: readTrustList(documentOf(published), now) };
+    return { list: parseTrustList(documentOf(published), now) };
   } catch (error) {
     if (error instanceof TrustListRefusal) return {};
     throw error;

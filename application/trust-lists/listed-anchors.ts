@@ -1,11 +1,7 @@
 import { defined } from '../../domain/shared/defined.ts';
 import type { ListedCertificate } from '../../domain/trust-lists/listed-certificate.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import {
-  type SelectedCertificate,
-  selectCertificates,
-  type TrustPurpose,
-} from '../../domain/trust-lists/select-certificates.ts';
+import { type SelectedCertificate, selectInParts, type TrustPurpose } from '../../domain/trust-lists/select-certificates.ts';
 import type { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
@@ -59,32 +55,33 @@ export function anchorOf({ certificate, hash, authority }: ListedCertificate): T
   return { certificate, hash, ...(authority !== undefined && { authority }) };
 }
 
-/** Services of a list from which on requests have their turn before it. */
-const MANY_SERVICES = 200;
-
 /**
  * The anchors of lists by the hash of their certificates, in the order of the lists. Twenty lists may have a hundred thousand
- * listings, so other requests have their turn in between.
+ * listings, so other requests have their turn after each part of a list, and between two lists.
  */
 export async function gatherAnchors(asked: readonly AskedList[]): Promise<ReadonlyMap<string, ListedAnchor>> {
   const anchors = new Map<string, ListedCertificate & { readonly listings: Listing[] }>();
+  const add = (selected: SelectedCertificate, list: Listing['list']) => {
+    const { hash, certificate, authority, entity, revocation, periods, isFormer } = selected;
+    let anchor = anchors.get(hash);
+    if (anchor === undefined) {
+      if (anchors.size >= MAX_LISTED_ANCHORS) return;
+      anchor = { certificate, hash, ...(authority !== undefined && { authority }), listings: [] };
+      anchors.set(hash, anchor);
+    }
+    const dates = periods === undefined ? {} : { periods, ...defined({ isFormer }) };
+    anchor.listings.push({ entity, revocation, ...dates, list });
+  };
+  let parts = 0;
   for (const one of asked) {
     if (!('list' in one)) continue;
     const { source, list } = one;
     const { uri, via } = source;
-    const services = list.entities.reduce((sum, entity) => sum + entity.services.length, 0);
-    if (services >= MANY_SERVICES) await new Promise((resolve) => setImmediate(resolve));
     const origin = { uri, sequenceNumber: list.sequenceNumber, ...defined({ via }) };
-    for (const selected of selectCertificates(list, source.purpose)) {
-      const { hash, certificate, authority, entity, revocation, periods, isFormer } = selected;
-      let anchor = anchors.get(hash);
-      if (anchor === undefined) {
-        if (anchors.size >= MAX_LISTED_ANCHORS) continue;
-        anchor = { certificate, hash, ...(authority !== undefined && { authority }), listings: [] };
-        anchors.set(hash, anchor);
-      }
-      const dates = periods === undefined ? {} : { periods, ...defined({ isFormer }) };
-      anchor.listings.push({ entity, revocation, ...dates, list: origin });
+    for (const part of selectInParts(list, source.purpose)) {
+      // One small list has one part, and is gathered at once.
+      if (parts++ > 0) await new Promise((resolve) => setImmediate(resolve));
+      for (const selected of part) add(selected, origin);
     }
   }
   return anchors;
@@ -104,19 +101,14 @@ const revocations = new WeakMap<readonly Listing[], Map<string, readonly TrustAn
  * @param uris the lists that count; all unless given.
  * @returns undefined when no entity names such a service.
  */
-export function revocationOf(
-  { listings }: ListedAnchor,
-  uris?: ReadonlySet<string>,
-): readonly TrustAnchor[] | undefined {
+export function revocationOf({ listings }: ListedAnchor, uris?: ReadonlySet<string>): readonly TrustAnchor[] | undefined {
   const known = revocations.get(listings) ?? new Map<string, readonly TrustAnchor[] | undefined>();
   revocations.set(listings, known);
   const name = uris === undefined ? '' : [...uris].sort().join(' ');
   if (!known.has(name)) {
     const counting = listings.filter((listing) => uris === undefined || isOn(listing, uris));
     // Listings of one entity share the list of its revokers, which may be as long as there are listings.
-    const named = new Set(
-      counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation])),
-    );
+    const named = new Set(counting.flatMap(({ revocation }) => (revocation === undefined ? [] : [revocation])));
     const anchors = new Map<string, TrustAnchor>();
     for (const revokers of named) for (const revoker of revokers) anchors.set(revoker.certificate, revoker);
     known.set(name, named.size === 0 ? undefined : [...anchors.values()]);

@@ -1,25 +1,21 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { readListed } from '../../domain/trust-lists/listed-certificate.ts';
+import { parseListed } from '../../domain/trust-lists/listed-certificate.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import { openSignedList } from '../../domain/trust-lists/signed-list.ts';
+import { parseSignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Certificates } from '../ports/certificates.ts';
 import type { Remote } from '../ports/remote.ts';
 import type { Signatures } from '../ports/signatures.ts';
 import { type OpenedList, type ReadingOptions, TrustListReader } from '../ports/trust-list-reader.ts';
 import type { XmlTrustedListReader } from '../ports/xml-trusted-list-reader.ts';
-import { sizeOfDocument } from '../size-of.ts';
+import { sizeOfDocument } from '../tenant-cache/size-of.ts';
 import { download } from './fetched-lists.ts';
 import { verifyTrustList } from './verify-trust-list.ts';
 
 /** Twice the largest national list in XML. A list that is a compact JWS has a limit of its own. */
 const MAX_BYTES = 16_000_000;
 
-type Ports = {
-  readonly signatures: Signatures;
-  readonly certificates: Certificates;
-  readonly xmlTrustedListReader: XmlTrustedListReader;
-};
+type Ports = { readonly signatures: Signatures; readonly certificates: Certificates; readonly xmlTrustedListReader: XmlTrustedListReader };
 
 /** @throws TrustListRefusal `unavailable`. */
 export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri: string): Promise<Buffer> {
@@ -28,6 +24,18 @@ export async function downloadTrustList(remote: Remote, tenantId: TenantId, uri:
   const refusal = (why: string) => new TrustListRefusal('unavailable', why);
   const { body } = await download(remote, uri, wanted, refusal);
   return body;
+}
+
+/** Bytes of a document from which on its memory is released. Smaller ones may share their memory with other buffers. */
+const LARGE_BYTES = 128 * 1024;
+
+/**
+ * Gives the memory of a downloaded document back at once; afterwards it is empty. While it waited to be read it has outlived the quick
+ * collections of the heap, so twenty documents would stay until the next full one.
+ */
+export function releaseDocument({ buffer, length }: Buffer): void {
+  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
+  if (isWhole && length >= LARGE_BYTES) buffer.transfer(0);
 }
 
 /** Tells a list in XML (ETSI TS 119 612) by how it begins. */
@@ -43,16 +51,12 @@ function compactText(bytes: Uint8Array): string {
  * Verifies a list in either format and reads it, its certificates included. It computes at once, for a large list long.
  * @throws TrustListRefusal also for a list that none of the signers vouches for.
  */
-export function openTrustList(
-  ports: Ports,
-  bytes: Uint8Array,
-  { signers, now }: Omit<ReadingOptions, 'tenantId'>,
-): OpenedList {
+export function openTrustList(ports: Ports, bytes: Uint8Array, { signers, now }: Omit<ReadingOptions, 'tenantId'>): OpenedList {
   const shown = signers === 'shown' ? shownSigner(ports, bytes) : undefined;
   const anchors = signers === 'shown' ? [{ certificate: shown ?? '' }] : signers;
   const opened = isXml(bytes)
     ? // The signer of such a list is named by its own certificate, as lists of lists do; a CA vouches for none.
-      ports.xmlTrustedListReader.read(
+      ports.xmlTrustedListReader.verify(
         bytes,
         anchors.map(({ certificate }) => certificate),
         now,
@@ -83,7 +87,7 @@ function shownSigner(ports: Ports, bytes: Uint8Array): string {
     if (certificate === undefined) throw new TrustListRefusal('untrusted_signer', 'no certificate');
     return certificate;
   }
-  const { signer } = openSignedList(compactText(bytes));
+  const { signer } = parseSignedList(compactText(bytes));
   if ('chain' in signer) return signer.chain[0] ?? '';
   throw new TrustListRefusal('untrusted_signer', 'it names its signer by a hash alone; give the certificate');
 }
@@ -92,7 +96,7 @@ function shownSigner(ports: Ports, bytes: Uint8Array): string {
 function withCertificates(list: TrustList): TrustList {
   const entities = list.entities.map((entity) => ({
     ...entity,
-    services: entity.services.map((service) => ({ ...service, ...readListed(service.certificates) })),
+    services: entity.services.map((service) => ({ ...service, ...parseListed(service.certificates) })),
   }));
   return { ...list, entities };
 }

@@ -1,18 +1,20 @@
 import { hash } from 'node:crypto';
+import { type KeyChain, trustedLeaves } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import {
-  checkJump,
-  checkSuccession,
+  assertNoJump,
+  assertSuccession,
   type ListLifetime,
   listLifetime,
   OWN_LIST_SECONDS,
   type SeenRelease,
 } from '../../domain/trust-lists/freshness.ts';
 import type { TrustList } from '../../domain/trust-lists/lote.ts';
-import { ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
+import { type OwnTrustList, ownTrustListOf } from '../../domain/trust-lists/own-address.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import { needs } from '../needs.ts';
+import type { TrustAnchor } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { EventBus } from '../ports/event-bus.ts';
 import { Log } from '../ports/log.ts';
@@ -20,12 +22,11 @@ import { Remote } from '../ports/remote.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { TrustListReader } from '../ports/trust-list-reader.ts';
-import { sizeOfDocument } from '../size-of.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import { sizeOfDocument } from '../tenant-cache/size-of.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { type FetchedListStats, FetchedLists, keyOf, LISTS_IN_MEMORY } from './fetched-lists.ts';
 import { copyIdOf, type FollowedTrustList, goodCopyInstead, keepCopy } from './list-copies.ts';
-import { downloadTrustList } from './open-list.ts';
-import { readOwnList } from './own-list.ts';
+import { downloadTrustList, releaseDocument } from './open-list.ts';
 import { TenantSlots } from './tenant-slots.ts';
 import type { PinnedSigners } from './verify-trust-list.ts';
 
@@ -142,7 +143,9 @@ export class TrustLists extends needs({
       if (!(error instanceof TrustListRefusal)) throw error;
       this.#warn(wanted, error);
       if (own !== undefined) throw error;
-      return this.#goodCopyInstead(wanted, error, bytes);
+      return await this.#goodCopyInstead(wanted, error, bytes);
+    } finally {
+      if (bytes !== undefined) releaseDocument(bytes);
     }
   }
 
@@ -150,21 +153,22 @@ export class TrustLists extends needs({
   async #take(wanted: Wanted, bytes: Buffer, signers: PinnedSigners, maxSeconds?: number): Promise<Known> {
     const { key, uri, tenantId } = wanted;
     const { list, contentHash, documentHash, size } = await this.ports.trustListReader.open(bytes, {
-      ...{ signers: signers.anchors, now: this.ports.clock.now(), tenantId },
+      signers: signers.anchors,
+      now: this.ports.clock.now(),
+      tenantId,
     });
     const now = this.ports.clock.now();
     // A large list waits for its turn to be read, and may end meanwhile.
-    if (list.nextUpdate !== null && list.nextUpdate <= now)
-      throw new TrustListRefusal('outdated', 'NextUpdate has passed');
+    if (list.nextUpdate !== null && list.nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
     const before = this.#lists.peek(key);
     const kept = before ?? (await this.ports.store.lists(tenantId).goodCopy(copyIdOf(uri, wanted.signers)));
-    checkTerritory(kept?.list.territory, list.territory);
+    assertSameTerritory(kept?.list.territory, list.territory);
     const release = { sequenceNumber: list.sequenceNumber, contentHash };
     // The database remembers, so that nobody brings an older release back, whatever is cleared or started anew.
     const id = hash('sha256', uri, 'base64url');
     const releases = this.ports.store.lists(tenantId);
-    checkJump(await releases.release(id), release, now);
-    checkSuccession(await releases.noteRelease(id, release, now), { ...release, documentHash });
+    assertNoJump(await releases.release(id), release, now);
+    assertSuccession(await releases.noteRelease(id, release, now), { ...release, documentHash });
     const isSame = before?.documentHash === documentHash;
     if (!isSame && before?.list.sequenceNumber === list.sequenceNumber) this.#warnOfDates(wanted, release);
     return {
@@ -179,11 +183,7 @@ export class TrustLists extends needs({
   }
 
   /** @throws TrustListRefusal `refusal`, where nothing stands in. */
-  async #goodCopyInstead(
-    wanted: Wanted,
-    refusal: TrustListRefusal,
-    bytes: Buffer | undefined,
-  ): Promise<Known> {
+  async #goodCopyInstead(wanted: Wanted, refusal: TrustListRefusal, bytes: Buffer | undefined): Promise<Known> {
     const now = this.ports.clock.now();
     const isAsked = refusal.fault === 'untrusted_signer' && bytes !== undefined;
     const shown = isAsked ? await this.#shownSigner(wanted, bytes) : undefined;
@@ -229,9 +229,7 @@ export class TrustLists extends needs({
   }
 
   async #download({ tenantId, uri, signers }: Wanted): Promise<Buffer> {
-    if (signers.anchors.length === 0) {
-      throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
-    }
+    if (signers.anchors.length === 0) throw new TrustListRefusal('untrusted_signer', 'no certificate is configured for trust lists');
     return downloadTrustList(this.ports.remote, tenantId, uri);
   }
 
@@ -247,7 +245,34 @@ function followedOf({ tenantId, uri, signers, via }: Wanted): FollowedTrustList 
 }
 
 /** Lists of two schemes may well be signed by one CA's certificates: what stands at the address stays that of one scheme. */
-function checkTerritory(before: string | undefined, now: string | undefined): void {
+function assertSameTerritory(before: string | undefined, now: string | undefined): void {
   if (before === undefined || before === now) return;
   throw new TrustListRefusal('another_list', `of ${now ?? 'no territory'} instead of ${before}`);
+}
+
+type Ports = { readonly store: Store; readonly tenantConfigurations: TenantConfigurations };
+
+/**
+ * A list of this service, from its own database; unless told otherwise its tenant's keys sign it.
+ * @throws TrustListRefusal `unavailable`.
+ */
+async function readOwnList(
+  { store, tenantConfigurations }: Ports,
+  { tenantId, listId }: OwnTrustList,
+  signers: PinnedSigners,
+): Promise<{ readonly bytes: Buffer; readonly signers: PinnedSigners }> {
+  const published = await store.read(tenantId).trustList(listId);
+  const configured = published && (await tenantConfigurations.stored(tenantId));
+  if (published === undefined || configured === undefined) throw new TrustListRefusal('unavailable', 'this service publishes no such list');
+  const isPinned = signers.anchors.length > 0;
+  const anchors = isPinned ? signers.anchors : signersOf(await configured.keyChains());
+  return { bytes: Buffer.from(published.jwt, 'latin1'), signers: { ...signers, anchors } };
+}
+
+function signersOf(chains: readonly KeyChain[]): readonly TrustAnchor[] {
+  return chains
+    .filter(({ usages }) => usages.includes('trustList'))
+    .flatMap(trustedLeaves)
+    .flatMap(({ certificates }) => certificates.slice(0, 1))
+    .map((certificate) => ({ certificate }));
 }

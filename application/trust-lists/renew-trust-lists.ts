@@ -18,18 +18,9 @@ export type RenewedLists = {
  * Signs lists anew before they end, made again of what was configured: a key chain that was rotated is listed as it is
  * now. One list that cannot be signed keeps no other from it.
  */
-export class RenewTrustLists extends needs({
-  store: Store,
-  log: Log,
-  trustListPublisher: TrustListPublisher,
-}) {
+export class RenewTrustLists extends needs({ store: Store, log: Log, trustListPublisher: TrustListPublisher }) {
   /** @param handOver gives a list to any process; those that it does not take are signed here. */
-  async execute(
-    now: Date,
-    limit: number,
-    after?: EndingTrustList,
-    handOver?: HandOver,
-  ): Promise<RenewedLists> {
+  async execute(now: Date, limit: number, after?: EndingTrustList, handOver?: HandOver): Promise<RenewedLists> {
     const until = new Date(now.getTime() + RENEW_BEFORE_MS);
     const ending = await this.ports.store.maintenance.endingTrustLists(until, limit, after);
     let renewed = 0;

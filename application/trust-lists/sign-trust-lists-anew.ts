@@ -6,11 +6,7 @@ import { Store } from '../ports/store.ts';
 import { TrustListPublisher } from './trust-list-publisher.ts';
 
 /** Replaces the signatures of trust lists whose signer was compromised, by whatever key their key chain has now. */
-export class SignTrustListsAnew extends needs({
-  store: Store,
-  log: Log,
-  trustListPublisher: TrustListPublisher,
-}) {
+export class SignTrustListsAnew extends needs({ store: Store, log: Log, trustListPublisher: TrustListPublisher }) {
   /** A list that cannot be signed keeps no other from it; it stays as it is, and readers reject it. */
   async execute(caller: TenantCaller, signers: readonly { readonly id: string }[]): Promise<void> {
     if (signers.length === 0) return;
@@ -24,11 +20,7 @@ export class SignTrustListsAnew extends needs({
           known === undefined ? undefined : configurationOf(id, known),
         );
       } catch (error) {
-        log.error(
-          'a trust list keeps the signature of a compromised key',
-          { tenantId, trustListId: id },
-          error,
-        );
+        log.error('a trust list keeps the signature of a compromised key', { tenantId, trustListId: id }, error);
       }
     }
   }

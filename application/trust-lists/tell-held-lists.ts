@@ -28,9 +28,7 @@ export async function tellHeldLists({ maintenance, publisher, log }: Ports): Pro
     const about = { ...notice, key: findingKey(finding), at: since, ...defined({ signer }) };
     // Who refuses it does not get it again, since all others would.
     if (!(await publisher.tellHeldList(about)))
-      log.warn('an event of a trust list was refused by the broker and given up', {
-        ...{ tenantId, list: notice.list },
-      });
+      log.warn('an event of a trust list was refused by the broker and given up', { tenantId, list: notice.list });
     await maintenance.toldFinding(one);
   }
   return untold.length >= BATCH;

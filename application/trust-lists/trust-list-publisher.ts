@@ -3,18 +3,12 @@ import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { Turns } from '../../domain/shared/turns.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
 import { composeList } from '../../domain/trust-lists/compose-list.ts';
 import { keyChainIdsOf } from '../../domain/trust-lists/entity-certificates.ts';
 import { withStatuses } from '../../domain/trust-lists/entity-status.ts';
 import type { TrustListConfiguration } from '../../domain/trust-lists/list-configuration.ts';
-import {
-  chooseSigner,
-  MAX_LISTS,
-  type PublishedList,
-  type Signer,
-} from '../../domain/trust-lists/published-list.ts';
+import { chooseSigner, MAX_LISTS, type PublishedList, type Signer } from '../../domain/trust-lists/published-list.ts';
 import { MAX_LIST_BYTES } from '../../domain/trust-lists/signed-list.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import { needs } from '../needs.ts';
@@ -24,6 +18,7 @@ import { Random } from '../ports/random.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 import { issuerIdentifier, ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
+import { createKeyedQueue } from '../queues/keyed-queue.ts';
 
 export const TRUST_LIST_JWT_TYPE = 'trustlist+jwt';
 
@@ -60,22 +55,16 @@ export class TrustListPublisher extends needs({
   clock: Clock,
   settings: ServiceSettings,
 }) {
-  /** The last of those who write a list in this process, so that they do not sign in vain. */
-  readonly #turns = new Turns(100);
+  /** Writers of one list run one after the other in this process, so that they do not sign in vain. */
+  readonly #writers = createKeyedQueue(100);
 
   /**
    * @returns the new release, or undefined when `change` wants none.
    * @throws Failure of `change`; `invalid_input` when there is no key to sign with or an entity's key chain is gone,
    *   `conflict` when the tenant has no room for another list.
    */
-  async publish(
-    tenantId: TenantId,
-    id: string,
-    by: TenantActor,
-    change: Change,
-    judge?: Judgement,
-  ): Promise<PublishedList | undefined> {
-    return this.#turns.take(`${tenantId} ${id}`, async () => {
+  async publish(tenantId: TenantId, id: string, by: TenantActor, change: Change, judge?: Judgement): Promise<PublishedList | undefined> {
+    return this.#writers.run(`${tenantId} ${id}`, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const ground = await this.#ground(tenantId, id);
         const wanted = change(ground);
@@ -131,27 +120,19 @@ export class TrustListPublisher extends needs({
     // TS 119 602 section 6.8, JAdES baseline B-B; the time of signing as TS 119 182-1 section 5.1.11 has it
     const header = { iat: Math.floor(now.getTime() / 1000) };
     const jwt = await signJwt(kms, { chain, typ: TRUST_LIST_JWT_TYPE, payload, header });
-    if (jwt.length > MAX_LIST_BYTES) {
-      throw invalidInput('entities', 'The list would be larger than its readers take. Divide it.');
-    }
+    if (jwt.length > MAX_LIST_BYTES) throw invalidInput('entities', 'The list would be larger than its readers take. Divide it.');
     const createdAt = known?.createdAt ?? now;
     return { ...wanted, signedBy: chain.id, sequenceNumber, jwt, nextUpdate, createdAt, updatedAt: now };
   }
 
   /** @returns false, with nothing changed, when what the release was made of has changed. */
-  #keep(
-    tenantId: TenantId,
-    { tenant, known, lastNumber }: Ground,
-    list: PublishedList,
-    by: TenantActor,
-  ): Promise<boolean> {
+  #keep(tenantId: TenantId, { tenant, known, lastNumber }: Ground, list: PublishedList, by: TenantActor): Promise<boolean> {
     const { store, random } = this.ports;
     return store.forTenant(
       tenantId,
       async (own) => {
         const { trustLists } = own;
-        if (!(await areThere(own, list)) || (await trustLists.lastNumber(list.id)) !== lastNumber)
-          return false;
+        if (!(await areThere(own, list)) || (await trustLists.lastNumber(list.id)) !== lastNumber) return false;
         // A profile that the tenant took on meanwhile may forbid this release.
         if ((await own.tenant.get()).profile !== tenant.profile) return false;
         if (known !== undefined) return trustLists.replace(list, { id: random.token(), list: known });
@@ -171,9 +152,7 @@ async function areThere({ keyChains }: TenantRepositories, list: PublishedList):
   const chains = await keyChains.list();
   const signer = chains.find(({ id }) => id === list.signedBy);
   const known = new Set(chains.map(({ id }) => id));
-  return (
-    signer?.usages.includes('trustList') === true && keyChainIdsOf(list.entities).every((id) => known.has(id))
-  );
+  return signer?.usages.includes('trustList') === true && keyChainIdsOf(list.entities).every((id) => known.has(id));
 }
 
 /** @throws Failure `invalid_input` that says what is wrong with the wanted key chain, or that there is none. */

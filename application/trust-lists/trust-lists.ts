@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
+import { numberCursor, pageLimit } from '../../domain/shared/list-page.ts';
 import { assertAddressed } from '../../domain/trust-lists/entity-address.ts';
 import { assertListable } from '../../domain/trust-lists/entity-certificates.ts';
 import { assertDistinct } from '../../domain/trust-lists/entity-identity.ts';
@@ -12,11 +13,7 @@ import {
   type TrustListUpdate,
 } from '../../domain/trust-lists/list-configuration.ts';
 import { assertExplicit, assertSignedByOperator } from '../../domain/trust-lists/list-operator.ts';
-import {
-  type ListVersion,
-  MAX_VERSIONS,
-  type PublishedList,
-} from '../../domain/trust-lists/published-list.ts';
+import { type ListVersion, MAX_VERSIONS, type PublishedList } from '../../domain/trust-lists/published-list.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
 import { Random } from '../ports/random.ts';
@@ -45,9 +42,7 @@ export class CreateTrustList extends needs({ ...PUBLISHER, random: Random }) {
     const { trustListPublisher, random } = this.ports;
     const id = wanted.id ?? random.token();
     return release(trustListPublisher, caller, id, ({ known }) => {
-      if (known !== undefined) {
-        throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
-      }
+      if (known !== undefined) throw new Failure('conflict', 'a trust list of this id exists already; PUT replaces it');
       return configurationOf(id, wanted);
     });
   }
@@ -129,19 +124,12 @@ function merge(known: PublishedList, changes: TrustListUpdate): TrustListConfigu
 
 /** Versions of one read; each can have megabytes. */
 const BATCH = 4;
-/** That of every list, although so many versions are never kept. */
-const MAX_LIMIT = 500;
 /** Characters of signed lists after which a page ends early. */
 const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
 
 export const VersionListQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(MAX_VERSIONS),
-  cursor: z
-    .string()
-    .regex(/^\d{1,9}$/, 'take the cursor from the link of the page before')
-    .transform(Number)
-    .optional()
-    .describe('From the `next` link of the page before'),
+  limit: pageLimit(MAX_VERSIONS),
+  cursor: numberCursor(/^\d{1,9}$/),
   sort: z.enum(['asc', 'desc']).default('desc').describe('By number'),
 });
 export type VersionListQuery = z.infer<typeof VersionListQuery>;
@@ -155,11 +143,7 @@ export type VersionPage = {
 /** What a list was before, page by page. Versions of a list that was removed are not kept. */
 export class ListTrustListVersions extends needs({ store: Store }) {
   /** @throws Failure `not_found`. */
-  async execute(
-    { tenantId }: TenantCaller,
-    id: string,
-    { limit, cursor, sort }: VersionListQuery,
-  ): Promise<VersionPage> {
+  async execute({ tenantId }: TenantCaller, id: string, { limit, cursor, sort }: VersionListQuery): Promise<VersionPage> {
     return this.ports.store.forTenant(tenantId, async ({ trustLists }) => {
       await trustLists.get(id);
       const versions: ListVersion[] = [];
@@ -168,9 +152,7 @@ export class ListTrustListVersions extends needs({ store: Store }) {
       for (;;) {
         const batch = await trustLists.versions(id, { limit: BATCH, after, ascending: sort === 'asc' });
         for (const version of batch) {
-          if (versions.length === limit || length >= MAX_PAGE_LENGTH) {
-            return { versions, next: String(after) };
-          }
+          if (versions.length === limit || length >= MAX_PAGE_LENGTH) return { versions, next: String(after) };
           // The rest of a version is what its signed list says.
           length += version.list.jwt.length;
           versions.push(version);

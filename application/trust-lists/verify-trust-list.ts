@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import { allowsPurpose } from '../../domain/keys/certificate-purpose.ts';
 import { algorithmOf, type PublicJwk } from '../../domain/shared/jwk.ts';
 import { contentHashOf } from '../../domain/trust-lists/freshness.ts';
-import { readTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
-import { checkSigningTime, openSignedList, type SignedList } from '../../domain/trust-lists/signed-list.ts';
+import { parseTrustList, type TrustList } from '../../domain/trust-lists/lote.ts';
+import { assertSigningTime, parseSignedList, type SignedList } from '../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
 import type { Signatures } from '../ports/signatures.ts';
@@ -21,7 +21,7 @@ const MAX_CERTIFICATES_PER_TEXT = 10;
 
 /** @param pems each one or more certificates; a text that holds none pins nobody. */
 export function pinSigners(pems: readonly string[]): PinnedSigners {
-  return signersOf(pems.flatMap((pem) => readPemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []));
+  return signersOf(pems.flatMap((pem) => parsePemCertificates(pem, MAX_CERTIFICATES_PER_TEXT) ?? []));
 }
 
 /** @param certificates DER in standard base64. */
@@ -45,28 +45,18 @@ export type VerifiedList = {
  * Verifies a list that is a compact JWS, its signature before anything of its content is read.
  * @throws TrustListRefusal also for a list that no pinned certificate vouches for.
  */
-export function verifyTrustList(
-  ports: Ports,
-  text: string,
-  anchors: readonly TrustAnchor[],
-  now: Date,
-): VerifiedList {
-  const opened = openSignedList(text);
+export function verifyTrustList(ports: Ports, text: string, anchors: readonly TrustAnchor[], now: Date): VerifiedList {
+  const opened = parseSignedList(text);
   const key = signerKey(ports.certificates, opened.signer, anchors, now);
   // RFC 8725 section 3.1: the algorithm follows from the key.
   if (algorithmOf(key) !== opened.algorithm) throw new TrustListRefusal('algorithm', 'does not fit the key');
   const { jws, documentHash } = opened;
   if (!ports.signatures.verify(key, jws.signingInput, jws.signature)) throw new TrustListRefusal('signature');
-  checkSigningTime(opened, now);
-  return { list: readTrustList(jws.payload, now), documentHash, contentHash: contentHashOf(jws.payload) };
+  assertSigningTime(opened, now);
+  return { list: parseTrustList(jws.payload, now), documentHash, contentHash: contentHashOf(jws.payload) };
 }
 
-function signerKey(
-  certificates: Certificates,
-  signer: SignedList['signer'],
-  anchors: readonly TrustAnchor[],
-  now: Date,
-): PublicJwk {
+function signerKey(certificates: Certificates, signer: SignedList['signer'], anchors: readonly TrustAnchor[], now: Date): PublicJwk {
   if ('thumbprint' in signer) {
     const named = anchors.find(({ certificate }) => thumbprintOf(certificate) === signer.thumbprint);
     if (named === undefined) throw new TrustListRefusal('untrusted_signer', 'x5t#S256 is of no pinned one');
@@ -76,7 +66,7 @@ function signerKey(
   const [leaf = ''] = chain;
   // TS 119 602 section 6.8: a self-signed signer may well say that it is a CA; being pinned is what counts
   if (anchors.some(({ certificate }) => certificate === leaf)) return pinnedKey(leaf, now);
-  const verdict = certificates.validate(chain, anchors, now, { purpose: 'trust list' });
+  const verdict = certificates.verifyChain(chain, anchors, now, { purpose: 'trust list' });
   if (!verdict.trusted) throw new TrustListRefusal('untrusted_signer', verdict.detail);
   return verdict.key;
 }
@@ -87,7 +77,7 @@ export function thumbprintOf(certificate: string): string {
 }
 
 function pinnedKey(base64: string, now: Date): PublicJwk {
-  const certificate = readCertificate(Buffer.from(base64, 'base64'));
+  const certificate = parseCertificate(Buffer.from(base64, 'base64'));
   if (certificate?.publicJwk === undefined) throw new TrustListRefusal('untrusted_signer', 'unsupported key');
   // RFC 5280 section 6.1.3 (a)(2)
   if (now < certificate.notBefore || now > certificate.notAfter) {

@@ -1,10 +1,10 @@
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { isSameName } from '../../domain/formats/der/name.ts';
 import { type KeyChain, leavesOf, pickKeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { x509HashClientId, x509SanDnsClientId } from '../../domain/verification/request-object.ts';
-import { madeOnce } from '../made-once.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
 
 export type AccessIdentity = {
   readonly chain: KeyChain;
@@ -19,11 +19,7 @@ const clientIds = new WeakMap<KeyChain, string>();
  * Who signs requests to wallets: the wanted key chain, else the tenant's first usable one for `access`.
  * @throws Failure `invalid_input` when there is none, it cannot be used, or no wallet would accept it.
  */
-export function accessIdentity(
-  chains: readonly KeyChain[],
-  now: Date,
-  wantedId: string | null | undefined,
-): AccessIdentity {
+export function accessIdentity(chains: readonly KeyChain[], now: Date, wantedId: string | null | undefined): AccessIdentity {
   const chain = pick(chains, now, wantedId ?? undefined);
   return { chain, clientId: madeOnce(clientIds, chain, () => clientIdOf(chain)) };
 }
@@ -40,10 +36,7 @@ export type RequestSigner = AccessIdentity & {
  */
 export function requestSigner(
   chains: readonly KeyChain[],
-  {
-    accessKeyChainId,
-    clientIdPrefix,
-  }: Pick<PresentationConfiguration, 'accessKeyChainId' | 'clientIdPrefix'>,
+  { accessKeyChainId, clientIdPrefix }: Pick<PresentationConfiguration, 'accessKeyChainId' | 'clientIdPrefix'>,
   publicUrl: string,
   now: Date,
 ): RequestSigner {
@@ -60,7 +53,7 @@ export function requestSigner(
 export function sanDnsClientId(chain: KeyChain, host: string): string {
   const [leaf = ''] = signingChain(chain);
   // OpenID4VP 1.0 section 5.9.3: a dNSName of the certificate, and the host of response_uri
-  const names = readCertificate(Buffer.from(leaf, 'base64'))?.x509.subjectAltName?.split(', ') ?? [];
+  const names = parseCertificate(Buffer.from(leaf, 'base64'))?.x509.subjectAltName?.split(', ') ?? [];
   if (names.includes(`DNS:${host}`)) return x509SanDnsClientId(host);
   throw invalidInput(
     'clientIdPrefix',
@@ -80,7 +73,7 @@ function pick(chains: readonly KeyChain[], now: Date, wantedId: string | undefin
 /** @throws Failure `invalid_input` for a self-signed certificate. */
 function clientIdOf(chain: KeyChain): string {
   const [leaf = ''] = signingChain(chain);
-  const certificate = readCertificate(Buffer.from(leaf, 'base64'));
+  const certificate = parseCertificate(Buffer.from(leaf, 'base64'));
   // HAIP 1.0 section 5: wallets refuse a request that is signed under a self-signed certificate.
   if (certificate === undefined || isSameName(certificate.subject, certificate.issuer)) {
     throw invalidInput(

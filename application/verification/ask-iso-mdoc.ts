@@ -2,18 +2,12 @@ import type { Cbor, EncodedCbor } from '../../domain/formats/cbor/values.ts';
 import { isoMdocTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { type KeyChain, signingChain } from '../../domain/keys/key-chain.ts';
 import { signingKey } from '../../domain/keys/signing-key.ts';
-import type { IsoMdocAsked } from '../../domain/sessions/session.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { isoMdocQueries } from '../../domain/verification/iso-mdoc/query.ts';
-import {
-  deviceRequest,
-  docRequest,
-  encryptionInfo,
-  itemsRequest,
-  readerToSign,
-} from '../../domain/verification/iso-mdoc/request.ts';
+import { deviceRequest, docRequest, encryptionInfo, itemsRequest, readerToSign } from '../../domain/verification/iso-mdoc/request.ts';
+import type { IsoMdocAsked } from '../../domain/verification/verification-request.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { MakingPorts } from './request-in-making.ts';
 
@@ -33,10 +27,7 @@ export async function askIsoMdoc(
 ): Promise<IsoMdocAsked> {
   const [origin] = origins;
   if (origin === undefined || origins.length > 1) {
-    throw invalidInput(
-      'origin',
-      'org-iso-mdoc is asked for one page; name the one of the expectedOrigins that asks.',
-    );
+    throw invalidInput('origin', 'org-iso-mdoc is asked for one page; name the one of the expectedOrigins that asks.');
   }
   // Not the key of OpenID4VP: one key serves one scheme.
   const { publicJwk, d } = encryption.generate();
@@ -44,10 +35,7 @@ export async function askIsoMdoc(
   const transcript = isoMdocTranscript({ encryptionInfo: info, origin });
   const { queries } = isoMdocQueries(dcql_query);
   const documents = queries.map(itemsRequest);
-  const docRequests =
-    chain === undefined
-      ? documents.map((items) => docRequest(items))
-      : await signedBy(kms, chain, documents, transcript);
+  const docRequests = chain === undefined ? documents.map((items) => docRequest(items)) : await signedBy(kms, chain, documents, transcript);
   return {
     deviceRequest: deviceRequest(docRequests),
     encryptionInfo: info,
@@ -57,12 +45,7 @@ export async function askIsoMdoc(
   };
 }
 
-async function signedBy(
-  kms: Kms,
-  chain: KeyChain,
-  documents: readonly EncodedCbor[],
-  transcript: Buffer,
-): Promise<readonly Cbor[]> {
+async function signedBy(kms: Kms, chain: KeyChain, documents: readonly EncodedCbor[], transcript: Buffer): Promise<readonly Cbor[]> {
   const { key } = chain.active;
   const reader = { algorithm: key.handle.algorithm, chain: signingChain(chain) };
   const toSign = documents.map((items) => readerToSign(items, reader, transcript));

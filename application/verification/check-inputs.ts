@@ -1,24 +1,18 @@
+import type { CompiledCredentialQuery } from '../../domain/dcql/compile.ts';
 import type { Refusal } from '../../domain/shared/refusal.ts';
 import { withoutQuery } from '../../domain/shared/without-query.ts';
 import type { StatusReference } from '../../domain/status-lists/reference.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
-import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
 import type { PresentedIssuer } from '../../domain/verification/presented-issuer.ts';
 import type { CheckInputs } from '../../domain/verification/report.ts';
 import type { ChainVerdict } from '../ports/certificates.ts';
 import type { IssuerTrust } from './issuer-trust.ts';
 
 type Task = { readonly trust: IssuerTrust; readonly binding: Binding; readonly now: Date };
-type Verified = {
-  readonly issuer: Extract<ChainVerdict, { trusted: true }>;
-  readonly statusReference: StatusReference | undefined;
-};
+type Verified = { readonly issuer: Extract<ChainVerdict, { trusted: true }>; readonly statusReference: StatusReference | undefined };
 
 /** What is known before the presentation is opened. */
-export function requestInputs(
-  { trust, binding, now }: Task,
-  { format, types }: CompiledCredentialQuery,
-): CheckInputs {
+export function requestInputs({ trust, binding, now }: Task, { format, types }: CompiledCredentialQuery): CheckInputs {
   const { anchors, lists } = trust;
   return {
     form: format,
@@ -30,14 +24,9 @@ export function requestInputs(
 }
 
 /** What is known once it holds. */
-export function credentialInputs(
-  { trust }: Pick<Task, 'trust'>,
-  { issuer, statusReference }: Verified,
-): CheckInputs {
+export function credentialInputs({ trust }: Pick<Task, 'trust'>, { issuer, statusReference }: Verified): CheckInputs {
   const listings = trust.listed.get(issuer.anchor)?.listings ?? [];
-  const sources = listings.map(
-    ({ entity, list }) => `${entity.name} on ${withoutQuery(list.uri)} number ${list.sequenceNumber}`,
-  );
+  const sources = listings.map(({ entity, list }) => `${entity.name} on ${withoutQuery(list.uri)} number ${list.sequenceNumber}`);
   return {
     'issuer trust': `${issuer.subject} under the anchor ${issuer.anchor} (${sources.length === 0 ? 'configured' : sources.join(', ')})`,
     // The index tells credentials apart, which is nobody's business once this one is refused.

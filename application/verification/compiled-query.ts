@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type CompiledQuery, compileQuery } from '../../domain/dcql/compile.ts';
+import type { DcqlQuery } from '../../domain/dcql/query.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
-import { type CompiledQuery, compileQuery } from '../../domain/verification/dcql/compile.ts';
-import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
-import { madeOnce } from '../made-once.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** By the query of a configuration, which lives as long as the tenant's view. */
 const compiled = new WeakMap<object, CompiledQuery>();
@@ -17,12 +17,7 @@ export async function compiledQuery(
   configurationId: string | undefined,
   requested: JsonObject,
 ): Promise<CompiledQuery> {
-  const query =
-    configurationId === undefined
-      ? undefined
-      : (await configured.presentationConfiguration(configurationId))?.dcql_query;
-  if (query === undefined || !isDeepStrictEqual(query, requested)) {
-    return compileQuery(requested as unknown as DcqlQuery);
-  }
+  const query = configurationId === undefined ? undefined : (await configured.presentationConfiguration(configurationId))?.dcql_query;
+  if (query === undefined || !isDeepStrictEqual(query, requested)) return compileQuery(requested as unknown as DcqlQuery);
   return madeOnce(compiled, query, () => compileQuery(query));
 }

@@ -1,6 +1,5 @@
 import { assertMayUse } from '../../domain/clients/client.ts';
 import type { AnswerName } from '../../domain/sessions/kept-answer.ts';
-import { isDcApi, type VerificationRequest } from '../../domain/sessions/session.ts';
 import { publicIdOf } from '../../domain/sessions/session-search.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
@@ -9,9 +8,8 @@ import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
 import { postedParameters, redirectUriClientId } from '../../domain/verification/request-object.ts';
-import { attemptFor } from '../attempt.ts';
+import { isDcApi, type VerificationRequest } from '../../domain/verification/verification-request.ts';
 import type { RememberedCaller, TenantCaller } from '../caller.ts';
-import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
@@ -22,10 +20,12 @@ import { RegistrationCertificates } from '../registrar/registration-certificates
 import { answerOnce, type Keeping } from '../sessions/answer-once.ts';
 import { newSession, referredTo } from '../sessions/new-session.ts';
 import { offerPageUrl } from '../sessions/offer-pages.ts';
+import { attemptFor } from '../transactions/attempt.ts';
+import { type Known, WORLD } from '../transactions/known.ts';
 import { assertCallable } from '../webhooks/called-addresses.ts';
 import { dcApiRequest } from './dc-api-request.ts';
 import { awaitsCode } from './haip.ts';
-import { checkTransactionData, type PresentationRequestBody } from './presentation-request.ts';
+import { assertTransactionData, type PresentationRequestBody } from './presentation-request.ts';
 import { policyToKeep } from './presentation-rules.ts';
 import { infoOf, type Made, type Making, partsOf, signed, signerOf } from './request-in-making.ts';
 import { requestNonce } from './request-parts.ts';
@@ -57,16 +57,10 @@ export class CreatePresentationRequest extends needs({
    * @throws Failure `forbidden` outside the client's restriction, `not_found` for an unknown configuration,
    *   `invalid_input` when it cannot be made: no usable access key, transaction data for unknown queries, no origin.
    */
-  execute(
-    caller: RememberedCaller,
-    body: PresentationRequestBody,
-    name?: AnswerName,
-  ): Promise<PresentationOffer> {
+  execute(caller: RememberedCaller, body: PresentationRequestBody, name?: AnswerName): Promise<PresentationOffer> {
     return attemptFor(this.ports, caller, async (known, present) => {
       assertMayUse(present.allowedPresentationConfigs, [body.requestId]);
-      return answerOnce<PresentationOffer>(known, name, (keeping) =>
-        this.#request(known, present, body, keeping),
-      );
+      return answerOnce<PresentationOffer>(known, name, (keeping) => this.#request(known, present, body, keeping));
     });
   }
 
@@ -79,10 +73,8 @@ export class CreatePresentationRequest extends needs({
     const { random, webhooks } = this.ports;
     const { configured, tenantId, now } = known;
     const configuration = await configured.presentationConfiguration(body.requestId);
-    if (configuration === undefined) {
-      throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
-    }
-    checkTransactionData(body, configuration);
+    if (configuration === undefined) throw new Failure('not_found', `there is no presentation configuration "${body.requestId}"`);
+    assertTransactionData(body, configuration);
     assertCallable(webhooks, tenantId, [{ path: 'webhook.url', url: body.webhook?.url }]);
     const expiresAt = new Date(now.getTime() + configuration.lifeTime * 1000);
     // OpenID4VP 1.0 section 13.3: what the wallet sees never leads to what the client polls.
@@ -93,12 +85,15 @@ export class CreatePresentationRequest extends needs({
     const policy = await policyToKeep(configured, configuration);
     const times = { now, expiresAt };
     const making = { configured, configuration, policy, body, nonce, publicId, ...times, address, isManager };
-    const made = await (body.response_type === 'dc-api'
-      ? dcApiRequest(this.ports, making)
-      : this.#posted(making));
+    const made = await (body.response_type === 'dc-api' ? dcApiRequest(this.ports, making) : this.#posted(making));
     const { request } = made;
     const session = newSession(random, {
-      ...{ tenantId, publicId, kind: 'verification', createdAt: now, expiresAt, request },
+      tenantId,
+      publicId,
+      kind: 'verification',
+      createdAt: now,
+      expiresAt,
+      request,
       configurationIds: [configuration.id],
       useDcApi: isDcApi(request),
     });
@@ -143,12 +138,7 @@ export class CreatePresentationRequest extends needs({
   }
 }
 
-function offerOf(
-  session: SessionId,
-  configuration: PresentationConfiguration,
-  { request }: Made,
-  pageUrl: string,
-): PresentationOffer {
+function offerOf(session: SessionId, configuration: PresentationConfiguration, { request }: Made, pageUrl: string): PresentationOffer {
   if (isDcApi(request)) return { uri: request.requestUrl, session, dcApi: dcApiRequests(request) };
   const uri = walletLink(request, configuration);
   const crossDeviceUri = crossDeviceLink(request, configuration);

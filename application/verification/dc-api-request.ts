@@ -1,23 +1,14 @@
-import type { DcApiVerification } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { ISO_MDOC_PROTOCOL } from '../../domain/verification/iso-mdoc/request.ts';
 import { REQUEST_OBJECT_TYPE } from '../../domain/verification/request-object.ts';
+import type { DcApiVerification } from '../../domain/verification/verification-request.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import type { RequestSigner } from './access-chain.ts';
 import { askIsoMdoc } from './ask-iso-mdoc.ts';
 import { originsOf } from './presentation-request.ts';
-import {
-  claimsOf,
-  infoOf,
-  type Made,
-  type Making,
-  type MakingPorts,
-  partsOf,
-  signed,
-  signerOf,
-} from './request-in-making.ts';
+import { claimsOf, infoOf, type Made, type Making, type MakingPorts, partsOf, signed, signerOf } from './request-in-making.ts';
 
 /** A page hands the request to its browser, and the answer to us (OpenID4VP 1.0 appendix A). */
 export async function dcApiRequest(ports: MakingPorts, making: Making): Promise<Made> {
@@ -33,9 +24,7 @@ export async function dcApiRequest(ports: MakingPorts, making: Making): Promise<
   const openId4Vp = dcApiProtocols.includes('openid4vp')
     ? await openId4VpRequest(ports, making, { signers, parameters: base, origins })
     : {};
-  const isoMdoc = dcApiProtocols.includes(ISO_MDOC_PROTOCOL)
-    ? await askIsoMdoc(ports, configuration, signer?.chain, origins)
-    : undefined;
+  const isoMdoc = dcApiProtocols.includes(ISO_MDOC_PROTOCOL) ? await askIsoMdoc(ports, configuration, signer?.chain, origins) : undefined;
   const clientId = signers.length > 1 ? undefined : signer?.clientId;
   const request = { ...common, origins, ...openId4Vp, ...defined({ clientId, isoMdoc }) };
   return { request, parameters: base };
@@ -58,21 +47,10 @@ async function signersOf(ports: MakingPorts, making: Making): Promise<readonly R
   return signers;
 }
 
-type Asked = {
-  readonly signers: readonly RequestSigner[];
-  readonly parameters: JsonObject;
-  readonly origins: readonly string[];
-};
-type OpenId4Vp = Pick<
-  DcApiVerification,
-  'parameters' | 'requestObject' | 'signedAs' | 'multisigned' | 'clientIds'
->;
+type Asked = { readonly signers: readonly RequestSigner[]; readonly parameters: JsonObject; readonly origins: readonly string[] };
+type OpenId4Vp = Pick<DcApiVerification, 'parameters' | 'requestObject' | 'signedAs' | 'multisigned' | 'clientIds'>;
 
-async function openId4VpRequest(
-  ports: MakingPorts,
-  making: Making,
-  { signers, parameters, origins }: Asked,
-): Promise<OpenId4Vp> {
+async function openId4VpRequest(ports: MakingPorts, making: Making, { signers, parameters, origins }: Asked): Promise<OpenId4Vp> {
   const [signer] = signers;
   if (signer === undefined) return { parameters };
   // OpenID4VP 1.0 appendix A.2: a wallet refuses the request on other pages.
@@ -94,13 +72,7 @@ async function signedBySeveral(
   for (const signer of signers) {
     const info = await infoOf(ports, making, signer);
     const header = { client_id: signer.clientId, ...(info.length > 0 && { verifier_info: info }) };
-    const jws = await signJwt(ports.kms, {
-      chain: signer.chain,
-      typ: REQUEST_OBJECT_TYPE,
-      withKid: true,
-      payload,
-      header,
-    });
+    const jws = await signJwt(ports.kms, { chain: signer.chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload, header });
     const [protectedHeader = '', text = '', signature = ''] = jws.split('.');
     signatures.push({ protected: protectedHeader, signature });
     encoded = text;

@@ -1,10 +1,10 @@
 import type { Session } from '../../domain/sessions/session.ts';
 import { overdue } from '../../domain/sessions/session-change.ts';
-import { record } from '../attempt.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Log } from '../ports/log.ts';
 import type { SessionKey } from '../ports/maintenance.ts';
+import { record } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 
 /**
  * Ends sessions with a response whose time is over: they failed where no browser brought the response code, and expired

@@ -1,7 +1,7 @@
 import { invalidInput } from '../../domain/shared/failure.ts';
 import { holdsTo } from '../../domain/shared/finding.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** Whether a tenant holds what wallets present, and what it asks them, to HAIP 1.0 in every detail; each profile does. */
 export function holdsToHaip({ profile }: TenantConfiguration): boolean {

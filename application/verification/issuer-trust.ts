@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import { type KeyChain, trustedLeaves } from '../../domain/keys/key-chain.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { withoutQuery } from '../../domain/shared/without-query.ts';
@@ -9,7 +9,7 @@ import { OWN_AUTHORITIES } from '../../domain/verification/trust-anchor.ts';
 import type { VerificationPolicy } from '../../domain/verification/verification-policy.ts';
 import { needs } from '../needs.ts';
 import type { TrustAnchor } from '../ports/certificates.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { askLists } from '../trust-lists/ask-lists.ts';
 import {
   type AskedList,
@@ -47,28 +47,19 @@ export type IssuerTrust = {
 /** What a configuration says by itself, before any list is asked. */
 type Configured = { readonly anchors: readonly TrustAnchor[]; readonly sources: readonly ListSource[] };
 
-const NOBODY: IssuerTrust = {
-  ...{ anchors: [], withFormer: [], dated: new Map(), listed: new Map(), lists: [], missing: [] },
-};
+const NOBODY: IssuerTrust = { anchors: [], withFormer: [], dated: new Map(), listed: new Map(), lists: [], missing: [] };
 
 /** Which issuers a tenant trusts: certificates that it names, and those of trust lists that it names. */
 export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
   /** What was made of the lists of a configuration; made anew when one of them changes. */
-  readonly #gathered = new WeakMap<
-    Configured,
-    { readonly asked: readonly AskedList[]; readonly trust: Promise<IssuerTrust> }
-  >();
+  readonly #gathered = new WeakMap<Configured, { readonly asked: readonly AskedList[]; readonly trust: Promise<IssuerTrust> }>();
 
   /**
    * A request keeps the anchors that it was made with, whatever becomes of its configuration. Without such anchors a
    * removed configuration trusts nobody. Lists are read as they are now, and one that is unavailable vouches for nobody.
    * @param policy that the request keeps; undefined where the configuration decides.
    */
-  async of(
-    configured: TenantConfiguration,
-    configurationId: string | undefined,
-    policy?: VerificationPolicy,
-  ): Promise<IssuerTrust> {
+  async of(configured: TenantConfiguration, configurationId: string | undefined, policy?: VerificationPolicy): Promise<IssuerTrust> {
     const named = await this.#anchorsOf(configured, configurationId, policy);
     if (named === undefined) return NOBODY;
     const asked = await askLists(this.ports.trustLists, configured.tenantId, named.sources);
@@ -87,9 +78,7 @@ export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
   ): Promise<Configured | undefined> {
     if (policy !== undefined) {
       const name = hash('sha256', JSON.stringify(policy.trustAnchors ?? null), 'base64url');
-      return configured.derive(`issuer-trust/frozen/${name}`, async () =>
-        read(policy, await configured.keyChains()),
-      );
+      return configured.derive(`issuer-trust/frozen/${name}`, async () => read(policy, await configured.keyChains()));
     }
     if (configurationId === undefined) return undefined;
     return configured.derive(`issuer-trust/${configurationId}`, async () => {
@@ -100,10 +89,7 @@ export class IssuerTrusts extends needs({ trustLists: TrustLists }) {
 }
 
 /** @param configuration one of an earlier release may have no anchors, and means its own. */
-function read(
-  { trustAnchors = [OWN_AUTHORITIES] }: VerificationPolicy,
-  chains: readonly KeyChain[],
-): Configured {
+function read({ trustAnchors = [OWN_AUTHORITIES] }: VerificationPolicy, chains: readonly KeyChain[]): Configured {
   const roots = new Map(chains.map((chain) => [chain.id, chain.root?.certificate]));
   const certificates: string[] = [];
   const pins: string[] = [];
@@ -112,7 +98,7 @@ function read(
     if ('ownAuthorities' in anchor) certificates.push(...chains.flatMap(authoritiesOf));
     else if ('certificate' in anchor) {
       const named = anchor.pin === true ? pins : certificates;
-      named.push(...(readPemCertificates(anchor.certificate, 1) ?? []));
+      named.push(...(parsePemCertificates(anchor.certificate, 1) ?? []));
     } else if ('keyChainId' in anchor) certificates.push(...[roots.get(anchor.keyChainId) ?? []].flat());
     else {
       const { trustList: uri, signedBy = [], serviceTypes, follow, serviceStatusAt } = anchor;
@@ -134,9 +120,7 @@ function authoritiesOf(chain: KeyChain): readonly string[] {
   const { root, former = [] } = chain;
   const roots = [root?.certificate, ...former.map((leaf) => leaf.root)];
   const known = roots.filter((certificate) => certificate !== undefined);
-  return root === undefined
-    ? [...known, ...trustedLeaves(chain).flatMap(({ certificates }) => certificates.slice(0, 1))]
-    : known;
+  return root === undefined ? [...known, ...trustedLeaves(chain).flatMap(({ certificates }) => certificates.slice(0, 1))] : known;
 }
 
 async function gather({ anchors }: Configured, asked: readonly AskedList[]): Promise<IssuerTrust> {
@@ -154,8 +138,7 @@ async function gather({ anchors }: Configured, asked: readonly AskedList[]): Pro
   // A pin vouches for less than the same certificate on a list.
   const known = new Set(anchors.filter(({ pin }) => pin !== true).map(({ certificate }) => certificate));
   const added = [...listed].filter(([, { certificate }]) => !known.has(certificate));
-  const anchorsOf = (some: readonly (readonly [string, ListedAnchor])[]) =>
-    some.map(([, anchor]) => anchorOf(anchor));
+  const anchorsOf = (some: readonly (readonly [string, ListedAnchor])[]) => some.map(([, anchor]) => anchorOf(anchor));
   const current = [...anchors, ...anchorsOf(added.filter(([, anchor]) => isCurrent(anchor)))];
   const former = anchorsOf(added.filter(([, anchor]) => !isCurrent(anchor)));
   return {
@@ -165,7 +148,7 @@ async function gather({ anchors }: Configured, asked: readonly AskedList[]): Pro
     listed,
     lists,
     missing: [
-      ...asked.flatMap(faultOf),
+      ...asked.flatMap(describeProblems),
       ...(listed.size < MAX_LISTED_ANCHORS ? [] : [`only ${MAX_LISTED_ANCHORS} certificates of lists count`]),
     ],
   };
@@ -182,7 +165,7 @@ function datesOf(id: string, { listings }: ListedAnchor): readonly [string, read
   return periods.includes(undefined) ? [] : [[id, periods.flatMap((each) => each ?? [])]];
 }
 
-function faultOf(asked: AskedList): string[] {
+function describeProblems(asked: AskedList): string[] {
   const uri = withoutQuery(asked.source.uri);
   if ('refusal' in asked) return [`${uri}: ${asked.refusal.message}`];
   // TS 119 602 section 6.3.15

@@ -1,23 +1,26 @@
 import { assertMayUse, mayUse } from '../../domain/clients/client.ts';
+import { assertOwnNames, type Named } from '../../domain/clients/own-names.ts';
+import { demandedLists } from '../../domain/dcql/demanded-lists.ts';
 import type { CredentialConfiguration } from '../../domain/issuance/configuration.ts';
+import { certificateFor } from '../../domain/registrar/registration-certificate-request.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure, invalidInput } from '../../domain/shared/failure.ts';
 import type { ReportFindings } from '../../domain/shared/finding.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { canonicalJson } from '../../domain/shared/json.ts';
 import { mergeChange } from '../../domain/shared/merge-change.ts';
 import { keepSecrets } from '../../domain/shared/secrets.ts';
+import { accessKeyChainsOf } from '../../domain/verification/access-key-chains.ts';
 import {
   PRESENTATION_CHANGE_RULES,
   type PresentationConfiguration,
   type PresentationConfigurationBody,
   type PresentationConfigurationUpdate,
 } from '../../domain/verification/configuration.ts';
-import { demandedLists } from '../../domain/verification/dcql/demanded-lists.ts';
 import { keepDemandedListPins } from '../../domain/verification/kept-list-pins.ts';
 import { presentationConfigurationResource } from '../../domain/verification/presentation-configuration.resource.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs, type PortsOf } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
 import { Certificates } from '../ports/certificates.ts';
 import { Clock } from '../ports/clock.ts';
 import { Remote } from '../ports/remote.ts';
@@ -25,11 +28,10 @@ import type { TenantRepositories } from '../ports/repositories.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Store } from '../ports/store.ts';
 import { RegistrationCertificates } from '../registrar/registration-certificates.ts';
+import { changeOwnAlone } from '../transactions/own-changes.ts';
 import { ListSigners } from '../trust-lists/list-signers.ts';
 import { assertCallable, type CalledAddress, listAddress } from '../webhooks/called-addresses.ts';
-import { checkReferences } from './configuration-references.ts';
-import { pinDemandedLists, withAnchors } from './demanded-list-pins.ts';
-import { assertMayOrder, assertOwnAccessKey } from './presentation-rights.ts';
+import { assertReferences } from './configuration-references.ts';
 import { findTrustListProblems } from './trust-list-anchors.ts';
 
 const PORTS = {
@@ -44,13 +46,7 @@ const PORTS = {
 type Ports = PortsOf<typeof PORTS>;
 
 /** What a registration certificate is held against. */
-const CERTIFIED = [
-  'dcql_query',
-  'registrationCert',
-  'purpose',
-  'accessKeyChainId',
-  'furtherAccessKeyChainIds',
-] as const;
+const CERTIFIED = ['dcql_query', 'registrationCert', 'purpose', 'accessKeyChainId', 'furtherAccessKeyChainIds'] as const;
 
 /** The presentation configurations that the client may use, in order of their ids. */
 export class ListPresentationConfigurations extends needs({}) {
@@ -92,7 +88,7 @@ export class ReplacePresentationConfiguration extends needs(PORTS) {
       findTrustListProblems(listSigners, caller.tenantId, wanted.trustAnchors, before?.trustAnchors ?? []),
     ]);
     report(findings);
-    await registrationCertificates.check(caller.configured, body, clock.now());
+    await registrationCertificates.assertUsable(caller.configured, body, clock.now());
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.find(body.id);
       await assertMayPut(caller, repositories, known, body);
@@ -118,7 +114,7 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     if (before !== undefined && CERTIFIED.some((member) => changes[member] !== undefined)) {
       const after = merge(before, changes);
       assertMayOrder(caller, before, after);
-      await registrationCertificates.check(caller.configured, after, clock.now());
+      await registrationCertificates.assertUsable(caller.configured, after, clock.now());
     }
     return changeOwnAlone(store, caller, async (repositories) => {
       const known = await repositories.presentationConfigurations.get(id);
@@ -143,9 +139,7 @@ export class UpdatePresentationConfiguration extends needs(PORTS) {
     const { trustAnchors: changed } = merge(before, changes);
     const [{ trustAnchors }, findings] = await Promise.all([
       pinDemandedLists(listSigners, caller.tenantId, after),
-      changes.trustAnchors === undefined
-        ? []
-        : findTrustListProblems(listSigners, caller.tenantId, changed, before.trustAnchors ?? []),
+      changes.trustAnchors === undefined ? [] : findTrustListProblems(listSigners, caller.tenantId, changed, before.trustAnchors ?? []),
     ]);
     report(findings);
     return trustAnchors;
@@ -158,31 +152,19 @@ export class DeletePresentationConfiguration extends needs({ store: Store }) {
   async execute(caller: TenantCaller, id: string): Promise<void> {
     assertMaySee(caller, id);
     const listing = await caller.configured.credentialListing();
-    await changeOwnAlone(
-      this.ports.store,
-      caller,
-      async ({ presentationConfigurations, credentialConfigurations }) => {
-        assertNotAskedFor(id, (await credentialConfigurations.relist(listing)).documents, caller);
-        await presentationConfigurations.remove(id);
-      },
-    );
+    await changeOwnAlone(this.ports.store, caller, async ({ presentationConfigurations, credentialConfigurations }) => {
+      assertNotAskedFor(id, (await credentialConfigurations.relist(listing)).documents, caller);
+      await presentationConfigurations.remove(id);
+    });
   }
 }
 
-function assertNotAskedFor(
-  id: string,
-  configurations: readonly CredentialConfiguration[],
-  { allowedIssuanceConfigs }: TenantCaller,
-): void {
+function assertNotAskedFor(id: string, configurations: readonly CredentialConfiguration[], { allowedIssuanceConfigs }: TenantCaller): void {
   const asking = configurations.find(({ iaeActions }) =>
-    iaeActions?.some(
-      (action) => action.type === 'openid4vp_presentation' && action.presentationConfigId === id,
-    ),
+    iaeActions?.some((action) => action.type === 'openid4vp_presentation' && action.presentationConfigId === id),
   );
   if (asking === undefined) return;
-  const named = mayUse(allowedIssuanceConfigs, asking.id)
-    ? `the credential configuration ${asking.id}`
-    : 'a credential configuration';
+  const named = mayUse(allowedIssuanceConfigs, asking.id) ? `the credential configuration ${asking.id}` : 'a credential configuration';
   throw new Failure('conflict', `${named} asks for it in its iaeActions`);
 }
 
@@ -213,7 +195,7 @@ async function put(
   const chains = await keyChains.list();
   // What a change does not contain stays as it was accepted once, such as an address that may not be called any more.
   const isWritten = (property: string) => changed === undefined || changed.has(property);
-  checkReferences(body, { chains, certificates, publicUrl: settings.publicUrl, now }, isWritten);
+  assertReferences(body, { chains, certificates, publicUrl: settings.publicUrl, now }, isWritten);
   const addresses = addressesOf(body, settings).filter(({ path }) => isWritten(path.split('.', 1)[0] ?? ''));
   assertCallable(remote, tenantId, addresses);
   const configuration: PresentationConfiguration = {
@@ -237,10 +219,7 @@ function addressesOf(
 }
 
 /** Properties are replaced as a whole. */
-function merge(
-  stored: PresentationConfiguration,
-  changes: PresentationConfigurationUpdate,
-): PresentationConfigurationBody {
+function merge(stored: PresentationConfiguration, changes: PresentationConfigurationUpdate): PresentationConfigurationBody {
   return mergeChange(PRESENTATION_CHANGE_RULES, stored, changes).body;
 }
 
@@ -251,4 +230,77 @@ export function assertMaySee({ allowedPresentationConfigs }: TenantCaller, id: s
 
 export function unknownConfiguration(id: string): Failure {
   return new Failure('not_found', `there is no presentation configuration ${JSON.stringify(id)}`);
+}
+
+type Anchors = PresentationConfigurationBody['trustAnchors'];
+
+/**
+ * A query may name trust lists (OpenID4VP 1.0 section 6.1.1, `etsi_tl`) that are no anchors yet: they become some, under the
+ * certificate of who signs them now.
+ * @throws Failure `invalid_input` for lists that cannot be had.
+ */
+async function pinDemandedLists(
+  signers: ListSigners,
+  tenantId: TenantId,
+  body: PresentationConfigurationBody,
+): Promise<PresentationConfigurationBody> {
+  const named = new Set(listsOf(body.trustAnchors));
+  const unnamed = new Map(
+    demandedLists(body.dcql_query)
+      .filter(({ uri }) => !named.has(uri))
+      .map((list) => [list.uri, list]),
+  );
+  if (unnamed.size === 0) return body;
+  const pins = await signers.pin(tenantId, [...unnamed.values()]);
+  const added = [...unnamed.keys()].map((trustList) => {
+    const pem = pins.get(trustList);
+    return pem === undefined ? { trustList } : { trustList, signedBy: [pem] };
+  });
+  return withAnchors(body, added);
+}
+
+/** Adds anchors for lists that the query names and `trustAnchors` does not. */
+function withAnchors(body: PresentationConfigurationBody, anchors: Anchors): PresentationConfigurationBody {
+  const named = new Set(listsOf(body.trustAnchors));
+  const wanted = new Set(demandedLists(body.dcql_query).map(({ uri }) => uri));
+  const added = anchors.filter((anchor) => 'trustList' in anchor && wanted.has(anchor.trustList) && !named.has(anchor.trustList));
+  return added.length === 0 ? body : { ...body, trustAnchors: [...body.trustAnchors, ...added] };
+}
+
+function listsOf(anchors: Anchors): readonly string[] {
+  return anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
+}
+
+/**
+ * A registration certificate that is to be obtained is ordered at the registrar, in the name of the tenant and for what the query asks.
+ * @throws Failure `forbidden` when the caller may not order, and would.
+ */
+function assertMayOrder(
+  { roles }: Pick<TenantCaller, 'roles'>,
+  before: PresentationConfigurationBody | undefined,
+  after: PresentationConfigurationBody,
+): void {
+  if (after.registrationCert?.body === undefined || roles.includes('registrar:manage')) return;
+  const ordered = ({ registrationCert, dcql_query, purpose }: PresentationConfigurationBody) =>
+    canonicalJson({
+      ordered: registrationCert && certificateFor(registrationCert, purpose).body,
+      dcql_query,
+    });
+  if (before !== undefined && ordered(before) === ordered(after)) return;
+  throw new Failure(
+    'forbidden',
+    'registrationCert: a certificate is ordered at the registrar with the role registrar:manage; name one by id or jwt',
+  );
+}
+
+/** @throws Failure `forbidden` for a restricted client that asks in the name of another configuration. */
+function assertOwnAccessKey(
+  { allowedPresentationConfigs }: TenantCaller,
+  after: PresentationConfigurationBody,
+  before: PresentationConfiguration | undefined,
+  all: readonly PresentationConfiguration[],
+): void {
+  // By whichever member it is named.
+  const named = (body: PresentationConfigurationBody): Named => ({ id: body.id, names: { accessKeyChainId: accessKeyChainsOf(body) } });
+  assertOwnNames(allowedPresentationConfigs, named(after), before && named(before), all.map(named));
 }

@@ -2,12 +2,9 @@ import { writePemCertificates } from '../../domain/formats/der/pem.ts';
 import type { MdlProfile } from '../../domain/formats/mdoc/driving-licence.ts';
 import type { CertificateRevocation } from '../../domain/verification/certificate-revocation.ts';
 import type { PresentedValues } from '../../domain/verification/configuration.ts';
-import {
-  type PresentationAlgorithms,
-  presentationAlgorithms,
-} from '../../domain/verification/request-object.ts';
+import { type PresentationAlgorithms, presentationAlgorithms } from '../../domain/verification/request-object.ts';
 import { frozenPolicy, type VerificationPolicy } from '../../domain/verification/verification-policy.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { holdsToAgreed, holdsToHaip } from './haip.ts';
 
 /** What a presentation configuration and its tenant demand of every presentation. */
@@ -30,9 +27,7 @@ export async function rulesOf(
   configurationId: string | undefined,
   policy?: VerificationPolicy,
 ): Promise<PresentationRules> {
-  const configuration =
-    policy ??
-    (configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId));
+  const configuration = policy ?? (configurationId === undefined ? undefined : await configured.presentationConfiguration(configurationId));
   const { mdlProfile, certificateRevocation, values, typeMetadata } = configuration ?? {};
   const haip = holdsToHaip(configured);
   return {

@@ -1,32 +1,37 @@
+import type { CompiledCredentialQuery } from '../../domain/dcql/compile.ts';
+import { matchCredential, type PresentedCredential } from '../../domain/dcql/match.ts';
+import { pickDisclosed, pickRequested } from '../../domain/dcql/pick.ts';
+import { parseVpToken } from '../../domain/dcql/vp-token.ts';
+import { DerError } from '../../domain/formats/der/reader.ts';
+import { revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
 import { type DisclosedObject, isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
+import { ownRevocationListOf } from '../../domain/keys/authority-address.ts';
 import { defined } from '../../domain/shared/defined.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
+import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { NonceRefusal, Refusal } from '../../domain/shared/refusal.ts';
 import type { Binding } from '../../domain/verification/binding.ts';
 import type { PresentedValues } from '../../domain/verification/configuration.ts';
-import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
-import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
-import { pickDisclosed, pickRequested } from '../../domain/verification/dcql/pick.ts';
-import { readVpToken } from '../../domain/verification/dcql/vp-token.ts';
-import { type CheckedPresentation, judge, type Verdict } from '../../domain/verification/verdict.ts';
+import { type CheckedPresentation, decideVerdict, type Verdict } from '../../domain/verification/verdict.ts';
+import { RevocationVerifier } from '../certificate-status/verify-revocation.ts';
+import { compromisedKeysOf } from '../keys/compromised-key.ts';
 import { needs } from '../needs.ts';
 import { Certificates } from '../ports/certificates.ts';
 import { ServiceSettings } from '../ports/settings.ts';
 import { Signatures } from '../ports/signatures.ts';
-import { RevocationChecker } from '../revocation/check-revocation.ts';
-import { StatusChecker } from '../status-lists/check-status.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import { StatusVerifier } from '../status-lists/verify-status.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
+import { TypeMetadata } from '../type-metadata/type-metadata.ts';
 import { credentialInputs, detailOf, issuerOf, requestInputs } from './check-inputs.ts';
 import { compiledQuery } from './compiled-query.ts';
-import { assertSignerNotCompromised } from './compromised-signers.ts';
 import { type IssuerTrust, IssuerTrusts, revokersOf } from './issuer-trust.ts';
-import { type AnsweredRequest, openPresentation, type Verified } from './open-presentation.ts';
 import { type PresentationRules, rulesOf } from './presentation-rules.ts';
 import { authorityOf, demandedLists } from './trusted-authorities.ts';
-import { TypeMetadata } from './type-metadata.ts';
+import { type AnsweredRequest, type Verified, verifyOffline } from './verify-offline.ts';
 
-export type { AnsweredRequest } from './open-presentation.ts';
+export type { AnsweredRequest } from './verify-offline.ts';
 
 export type PresentationsToVerify = {
   readonly configured: TenantConfiguration;
@@ -41,11 +46,7 @@ export type PresentationsToVerify = {
 };
 
 /** What one presentation is held against. */
-type Task = Omit<PresentationsToVerify, 'vpToken'> &
-  PresentationRules & {
-    readonly trust: IssuerTrust;
-    readonly isTrial?: true;
-  };
+type Task = Omit<PresentationsToVerify, 'vpToken'> & PresentationRules & { readonly trust: IssuerTrust; readonly isTrial?: true };
 
 /** A presentation that answers no request. */
 export type PresentationToTry = { readonly query: CompiledCredentialQuery; readonly text: string };
@@ -70,10 +71,10 @@ const MAX_PRESENTATIONS = 100;
 export class PresentationVerifier extends needs({
   signatures: Signatures,
   certificates: Certificates,
-  revocationChecker: RevocationChecker,
+  revocationVerifier: RevocationVerifier,
   tenantConfigurations: TenantConfigurations,
   settings: ServiceSettings,
-  statusChecker: StatusChecker,
+  statusVerifier: StatusVerifier,
   typeMetadata: TypeMetadata,
   issuerTrusts: IssuerTrusts,
 }) {
@@ -81,7 +82,7 @@ export class PresentationVerifier extends needs({
   async verify(wanted: PresentationsToVerify): Promise<Verdict> {
     const { request, vpToken, configured, configurationId } = wanted;
     const query = await compiledQuery(configured, configurationId, request.dcqlQuery);
-    const presented = [...readVpToken(vpToken, query)].flatMap(([id, texts]) =>
+    const presented = [...parseVpToken(vpToken, query)].flatMap(([id, texts]) =>
       // OpenID4VP 1.0 section 6.4.2: what was not requested is not looked at.
       query.requested.has(id) ? texts.map((text, index) => ({ id, text, index })) : [],
     );
@@ -101,7 +102,7 @@ export class PresentationVerifier extends needs({
       else if (isForeign) checked.push({ ...one.checked, isUnasked: true });
       else checked.push(await this.#ask(task, one.query, one.verified, one.checked));
     }
-    return judge(query, checked, request.transactionData ?? []);
+    return decideVerdict(query, checked, request.transactionData ?? []);
   }
 
   /**
@@ -118,9 +119,7 @@ export class PresentationVerifier extends needs({
       const unbound = { ...query, holderBindingRequired: false };
       const looked = this.#look(task, unbound, text, 0);
       const { verified } = looked;
-      checked.push(
-        verified === undefined ? looked.checked : await this.#ask(task, unbound, verified, looked.checked),
-      );
+      checked.push(verified === undefined ? looked.checked : await this.#ask(task, unbound, verified, looked.checked));
       // One text against many queries takes long; others come in between.
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -130,16 +129,11 @@ export class PresentationVerifier extends needs({
   /** OpenID4VP 1.0 section 8.6: a bad presentation is discarded, the others count. */
   #look(task: Task, query: CompiledCredentialQuery, text: string, index: number): Looked {
     const format = query.format === 'mso_mdoc' ? 'mso_mdoc' : 'dc+sd-jwt';
-    const place = {
-      queryId: query.id,
-      index,
-      format,
-      ...(task.isTrial && { isTrial: task.isTrial }),
-    } as const;
+    const place = { queryId: query.id, index, format, ...(task.isTrial && { isTrial: task.isTrial }) } as const;
     let inputs = requestInputs(task, query);
     try {
       const { ports } = this;
-      const verified = openPresentation(ports, task, query, text);
+      const verified = verifyOffline(ports, task, query, text);
       inputs = { ...inputs, ...credentialInputs(task, verified) };
       const authority = authorityOf(ports.certificates, task.trust, query.authorities, verified, task.now);
       const values = valuesOf(query, { ...verified.credential, authority }, task.values);
@@ -162,23 +156,14 @@ export class PresentationVerifier extends needs({
   }
 
   /** Token Status List section 8.3: lists are asked about what is as it was asked for, and about nothing else. */
-  async #ask(
-    task: Task,
-    query: CompiledCredentialQuery,
-    verified: Verified,
-    checked: Accepted,
-  ): Promise<CheckedPresentation> {
+  async #ask(task: Task, query: CompiledCredentialQuery, verified: Verified, checked: Accepted): Promise<CheckedPresentation> {
     let { inputs } = checked;
     const { queryId, index, format, isTrial } = checked;
     try {
       const { claims, alwaysVisible } = verified.credential;
       if (task.holdsToTypes && format === 'dc+sd-jwt') {
         inputs = { ...inputs, 'type metadata': String(alwaysVisible['vct']) };
-        await this.ports.typeMetadata.check(
-          task.configured,
-          claims as DisclosedObject,
-          alwaysVisible as JsonObject,
-        );
+        await this.ports.typeMetadata.verify(task.configured, claims as DisclosedObject, alwaysVisible as JsonObject);
       }
       const asked = await this.#checkRevocation(task, verified);
       if (asked !== undefined) inputs = { ...inputs, 'certificate revocation': asked };
@@ -195,7 +180,7 @@ export class PresentationVerifier extends needs({
     signer = 'signer',
   ) {
     await assertSignerNotCompromised(this.ports, configured, { chain, key: issuer.key, name: signer });
-    return this.ports.revocationChecker.check({ tenantId: configured.tenantId, mode, chain, issuer, signer });
+    return this.ports.revocationVerifier.verify({ tenantId: configured.tenantId, mode, chain, issuer, signer });
   }
 
   async #checkStatus(
@@ -214,7 +199,7 @@ export class PresentationVerifier extends needs({
     const isFormer = trust.dated.has(issuer.anchor);
     const anchors = isFormer ? trust.withFormer : trust.anchors;
     const signers = { chain, issuer, anchors, purpose, revocation, checkSigner };
-    await this.ports.statusChecker.check({
+    await this.ports.statusVerifier.verify({
       configured,
       reference: statusReference,
       forms,
@@ -225,16 +210,10 @@ export class PresentationVerifier extends needs({
   }
 }
 
-function valuesOf(
-  query: CompiledCredentialQuery,
-  credential: PresentedCredential,
-  wanted: PresentedValues,
-): JsonObject {
+function valuesOf(query: CompiledCredentialQuery, credential: PresentedCredential, wanted: PresentedValues): JsonObject {
   const match = matchCredential(query, credential, isUndisclosed);
   if (!match.matched) throw new Refusal(match.reason, match.detail);
-  return wanted === 'requested'
-    ? pickRequested(match, credential, isUndisclosed)
-    : pickDisclosed(credential, isUndisclosed);
+  return wanted === 'requested' ? pickRequested(match, credential, isUndisclosed) : pickDisclosed(credential, isUndisclosed);
 }
 
 /** @throws what is no refusal. */
@@ -247,4 +226,46 @@ function refusedBy(
   const { reason } = error;
   const spoilsAll = error instanceof NonceRefusal;
   return { ...place, accepted: false, reason, detail: detailOf(error, trust), spoilsAll };
+}
+
+type Ports = { readonly tenantConfigurations: TenantConfigurations; readonly settings: Pick<ServiceSettings, 'publicUrl'> };
+
+type Signer = {
+  /** DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
+  readonly key: PublicJwk;
+  /** What the report calls it. */
+  readonly name: string;
+};
+
+/**
+ * Rejects what a compromised key of the verifying tenant signed, or of the tenant of this service whose authority issued
+ * the certificate. `certificateRevocation` does not matter: no list has to be fetched to know it.
+ * @throws Refusal `certificate_revoked`.
+ */
+async function assertSignerNotCompromised(
+  { tenantConfigurations, settings }: Ports,
+  configured: TenantConfiguration,
+  { chain, key, name }: Signer,
+): Promise<void> {
+  const id = thumbprint(key);
+  const others = issuersOf(chain[0] ?? '', settings.publicUrl).filter((other) => other !== configured.tenantId);
+  const owners = await Promise.all(others.map((other) => tenantConfigurations.stored(other)));
+  for (const owner of [configured, ...owners]) {
+    const since = owner === undefined ? undefined : (await compromisedKeysOf(owner)).get(id);
+    if (since === undefined) continue;
+    throw new Refusal('certificate_revoked', `${name}: keyCompromise since ${since.toISOString()}`);
+  }
+}
+
+/** A certificate of an internal authority names its revocation list, which is at an address of this service. */
+function issuersOf(certificate: string, publicUrl: string): readonly TenantId[] {
+  try {
+    const addresses = revocationSourcesOf(certificate).points.flat();
+    const tenants = addresses.flatMap((uri) => ownRevocationListOf(uri, publicUrl)?.tenantId ?? []);
+    return [...new Set(tenants)].slice(0, 1);
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    return [];
+  }
 }

@@ -1,21 +1,17 @@
-import type { VerificationRequest } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { PublicId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
-import {
-  REQUEST_OBJECT_TYPE,
-  requestObjectClaims,
-  requestParameters,
-} from '../../domain/verification/request-object.ts';
+import { REQUEST_OBJECT_TYPE, requestObjectClaims, requestParameters } from '../../domain/verification/request-object.ts';
 import type { VerificationPolicy } from '../../domain/verification/verification-policy.ts';
+import type { VerificationRequest } from '../../domain/verification/verification-request.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
 import type { Encryption } from '../ports/encryption.ts';
 import type { Kms } from '../ports/kms.ts';
 import type { Random } from '../ports/random.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
 import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 import { type RequestSigner, requestSigner } from './access-chain.ts';
 import { holdsToAgreed } from './haip.ts';
 import { describeRequest, type PresentationRequestBody } from './presentation-request.ts';
@@ -93,21 +89,11 @@ export async function signerOf(
   accessKeyChainId = configuration.accessKeyChainId,
 ): Promise<RequestSigner> {
   const { clientIdPrefix } = configuration;
-  return requestSigner(
-    await configured.keyChains(),
-    { accessKeyChainId, clientIdPrefix },
-    settings.publicUrl,
-    now,
-  );
+  return requestSigner(await configured.keyChains(), { accessKeyChainId, clientIdPrefix }, settings.publicUrl, now);
 }
 
 /** A request object, and who signed it where its `client_id` does not say. @throws Failure as `signJwt`. */
-export async function signed(
-  { kms }: MakingPorts,
-  { chain, signedAs }: RequestSigner,
-  parameters: JsonObject,
-  making: Making,
-) {
+export async function signed({ kms }: MakingPorts, { chain, signedAs }: RequestSigner, parameters: JsonObject, making: Making) {
   const payload = claimsOf(parameters, making);
   const requestObject = await signJwt(kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload });
   return { requestObject, ...defined({ signedAs }) };

@@ -7,7 +7,7 @@ import { encodeTransactionData } from '../../domain/verification/request-object.
 import type { Encryption } from '../ports/encryption.ts';
 import type { Random } from '../ports/random.ts';
 import type { RegistrationCertificates } from '../registrar/registration-certificates.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /**
  * OpenID4VP 1.0 section 5.2 wants enough entropy; judges that estimate it from the text alone find too little in one of ten of 128 bits.
@@ -47,8 +47,7 @@ export function requestParts(
 }
 
 /**
- * What a request says of the verifier. A registration certificate stands first, and a request that wants one is not made
- * without.
+ * What a request says of the verifier. A registration certificate stands first, and a request that wants one is not made without.
  * @throws Failure when it cannot be had.
  */
 export async function verifierInfo(
@@ -67,9 +66,7 @@ export async function verifierInfo(
  * The same for clients that do not manage configurations.
  * @throws Failure that does not say why.
  */
-export async function verifierInfoForOthers(
-  ...parameters: Parameters<typeof verifierInfo>
-): Promise<readonly JsonObject[]> {
+export async function verifierInfoForOthers(...parameters: Parameters<typeof verifierInfo>): Promise<readonly JsonObject[]> {
   try {
     return await verifierInfo(...parameters);
   } catch (error) {
@@ -81,7 +78,6 @@ export async function verifierInfoForOthers(
 function withoutReason(cause: Failure): Failure {
   const { code, details } = cause;
   const { retryAfterSeconds } = details;
-  const message =
-    'the registration certificate of this request cannot be used at present; the log says why under this request id';
+  const message = 'the registration certificate of this request cannot be used at present; the log says why under this request id';
   return new Failure(code, { message, ...defined({ retryAfterSeconds }) }, { cause });
 }

@@ -1,9 +1,10 @@
-import type { Delivery, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Delivery } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
 import { isJsonObject, type Json } from '../../domain/shared/json.ts';
 import { RedirectUri } from '../../domain/verification/configuration.ts';
 import type { CredentialResult } from '../../domain/verification/verdict.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import { needs } from '../needs.ts';
 import { Clock } from '../ports/clock.ts';
 import { Log } from '../ports/log.ts';
@@ -25,12 +26,7 @@ export class ResultDelivery extends needs({ webhooks: Webhooks, clock: Clock, ra
   }
 
   /** Never throws for what the backend does: the delivery then says `failed` and why. */
-  async call(
-    webhook: WebhookConfigValue,
-    intent: Delivery,
-    about: About,
-    credentials: readonly CredentialResult[],
-  ): Promise<Delivered> {
+  async call(webhook: WebhookConfig, intent: Delivery, about: About, credentials: readonly CredentialResult[]): Promise<Delivered> {
     const content = { credentials: credentials as unknown as Json };
     const { delivery, answer } = await deliver(this.ports, webhook, intent, content, about);
     return { delivery, ...defined({ redirectUri: this.#redirectOf(answer, about.session.id) }) };

@@ -13,11 +13,7 @@ export type Returning = { readonly reply: ResponseReply; readonly outcome: Sessi
 /** Below the address of a tenant: what a person sees whom nobody else wanted to be sent back. */
 export const PRESENTED = 'presented';
 
-type Ports = {
-  readonly random: Random;
-  readonly clock: Clock;
-  readonly settings: Pick<ServiceSettings, 'publicUrl'>;
-};
+type Ports = { readonly random: Random; readonly clock: Clock; readonly settings: Pick<ServiceSettings, 'publicUrl'> };
 
 /**
  * Where the wallet sends the browser (OpenID4VP 1.0 section 13.3): the code goes through it, and its hash is kept. HAIP 1.0

@@ -1,34 +1,29 @@
+import type { DcqlQuery } from '../../domain/dcql/query.ts';
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import {
-  isDcApi,
-  type PostedVerification,
-  type Session,
-  statusAt,
-  type VerificationRequest,
-} from '../../domain/sessions/session.ts';
+import { type Session, statusAt } from '../../domain/sessions/session.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { isCrossDeviceKey } from '../../domain/verification/cross-device.ts';
 import { dcApiRequests } from '../../domain/verification/dc-api.ts';
-import type { DcqlQuery } from '../../domain/verification/dcql/query.ts';
 import { prefixOf, REQUEST_OBJECT_TYPE, supportedOf } from '../../domain/verification/request-object.ts';
+import { isDcApi, type PostedVerification, type VerificationRequest } from '../../domain/verification/verification-request.ts';
 import {
   type Demands,
-  readWalletMetadata,
-  readWishes,
+  parseWalletMetadata,
+  parseWalletParameters,
   type WalletParameters,
   type WalletWishes,
 } from '../../domain/verification/wallet-parameters.ts';
-import { attempt } from '../attempt.ts';
 import { signJwt } from '../keys/sign-jwt.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import { Encryption } from '../ports/encryption.ts';
 import { Kms } from '../ports/kms.ts';
 import { FetchedSessions } from '../sessions/fetched-sessions.ts';
+import { attempt } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 import { chainOfClientId } from './access-chain.ts';
 
 export type OpenRequest<R extends VerificationRequest> = {
@@ -67,8 +62,7 @@ export class OpenRequests extends needs({ ...WORLD, fetchedSessions: FetchedSess
       const [chain] = signersOf(request).map((signer) => {
         const own = configured.derive(`access/${signer}`, () => chainOfClientId(chains, signer));
         // A key that was taken away speaks for the tenant no longer, not even in what it signed before.
-        if (own === undefined || own.active.notAfter <= now)
-          throw new Failure('gone', 'the request is no longer served');
+        if (own === undefined || own.active.notAfter <= now) throw new Failure('gone', 'the request is no longer served');
         return own;
       });
       return { request, chain };
@@ -89,9 +83,7 @@ function servable(session: Session, now: Date): VerificationRequest {
   const status = statusAt(session, now);
   if (status === 'expired') throw new Failure('gone', 'the request has expired');
   const isOpen = status === 'active' || status === 'fetched';
-  if (!isOpen || claimedAt !== null || request?.kind !== 'verification') {
-    throw answeredAlready();
-  }
+  if (!isOpen || claimedAt !== null || request?.kind !== 'verification') throw answeredAlready();
   return request;
 }
 
@@ -113,11 +105,7 @@ export class ServeDcApiRequest extends needs({ openRequests: OpenRequests }) {
 }
 
 /** Hands the signed request to a wallet (OpenID4VP 1.0 section 5.10), as often as it asks before it answers. */
-export class ServeRequestObject extends needs({
-  openRequests: OpenRequests,
-  kms: Kms,
-  encryption: Encryption,
-}) {
+export class ServeRequestObject extends needs({ openRequests: OpenRequests, kms: Kms, encryption: Encryption }) {
   /**
    * @param otherDevice the key of the link for a wallet on another device than the browser.
    * @returns the compact request object: the same bytes each time, unless the wallet's parameters or the device change it.
@@ -131,11 +119,10 @@ export class ServeRequestObject extends needs({
     otherDevice?: { readonly key: string },
   ): Promise<string> {
     const { openRequests, encryption } = this.ports;
-    const metadata = readWalletMetadata(wallet);
+    const metadata = parseWalletMetadata(wallet);
     // What a wallet cannot answer is not fetched by it, so it is looked at before.
-    const asked =
-      wallet.wallet_metadata === undefined ? undefined : await openRequests.peek(tenantId, publicId);
-    const wishes = readWishes(metadata, demandsOf(asked), wallet.wallet_nonce);
+    const asked = wallet.wallet_metadata === undefined ? undefined : await openRequests.peek(tenantId, publicId);
+    const wishes = parseWalletParameters(metadata, demandsOf(asked), wallet.wallet_nonce);
     const isServed = otherDevice === undefined ? isSigned : isSignedFor(otherDevice.key);
     const { request, chain } = await openRequests.fetch(tenantId, publicId, isServed);
     const state = otherDevice === undefined ? undefined : request.crossDeviceState;
@@ -155,12 +142,8 @@ export class ServeRequestObject extends needs({
   ): Promise<string> {
     if (nonce === undefined && issuer === undefined && state === undefined) return requestObject;
     const claims = parseCompactJws(requestObject)?.payload;
-    if (claims === undefined || chain === undefined)
-      throw new Failure('gone', 'the request is no longer served');
-    const payload = {
-      ...claims,
-      ...defined({ aud: issuer, wallet_nonce: nonce, state }),
-    };
+    if (claims === undefined || chain === undefined) throw new Failure('gone', 'the request is no longer served');
+    const payload = { ...claims, ...defined({ aud: issuer, wallet_nonce: nonce, state }) };
     return signJwt(this.ports.kms, { chain, typ: REQUEST_OBJECT_TYPE, withKid: true, payload });
   }
 }
@@ -173,8 +156,7 @@ function isSigned(request: VerificationRequest): request is SignedRequest {
 }
 
 function isSignedFor(key: string) {
-  return (request: VerificationRequest): request is SignedRequest =>
-    isSigned(request) && isCrossDeviceKey(key, request.crossDeviceState);
+  return (request: VerificationRequest): request is SignedRequest => isSigned(request) && isCrossDeviceKey(key, request.crossDeviceState);
 }
 
 /** For an unknown request nothing is demanded: that it is unknown comes out afterwards. */

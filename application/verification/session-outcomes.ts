@@ -1,14 +1,9 @@
 import { keepingAttempts } from '../../domain/sessions/refused-attempt.ts';
-import {
-  MOVES,
-  type Session,
-  type SessionEvent,
-  type SessionOutcome,
-} from '../../domain/sessions/session.ts';
+import { MOVES, type Session, type SessionEvent, type SessionOutcome } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
-import { record } from '../attempt.ts';
-import { WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
+import { record } from '../transactions/attempt.ts';
+import { WORLD } from '../transactions/known.ts';
 
 /** So often the session is read anew when it moved meanwhile. */
 const TRIES = 4;
@@ -39,13 +34,8 @@ export class SessionOutcomes extends needs(WORLD) {
   }
 
   /** @returns the version afterwards, or undefined when the session is not as it is known, or `event` is not possible. */
-  async #apply(
-    session: Session,
-    event: 'complete' | 'fail' | undefined,
-    outcome: SessionOutcome,
-  ): Promise<number | undefined> {
-    if (event !== undefined && !(MOVES[event].from as readonly string[]).includes(session.status))
-      return undefined;
+  async #apply(session: Session, event: 'complete' | 'fail' | undefined, outcome: SessionOutcome): Promise<number | undefined> {
+    if (event !== undefined && !(MOVES[event].from as readonly string[]).includes(session.status)) return undefined;
     const change = { session: noted(session, outcome, event) };
     const committed = await record(this.ports, session.tenantId, change);
     return committed.done ? committed.session?.version : undefined;

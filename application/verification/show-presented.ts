@@ -1,7 +1,7 @@
 import type { TenantId } from '../../domain/shared/ids.ts';
 import type { TenantLook } from '../../domain/tenants/look.ts';
 import { needs } from '../needs.ts';
-import { TenantConfigurations } from '../tenant-configurations.ts';
+import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { tenantLook } from '../tenants/tenant-look.ts';
 
 /** How the page looks of somebody whose wallets are sent to the page after a presentation. */

@@ -1,22 +1,17 @@
 import { isSecret } from '../../domain/oauth/handle.ts';
-import type { SessionFailure } from '../../domain/sessions/failure-code.ts';
-import {
-  awaitsResponseCode,
-  isTerminal,
-  type Session,
-  type SessionOutcome,
-} from '../../domain/sessions/session.ts';
+import { awaitsResponseCode, isTerminal, type Session, type SessionOutcome } from '../../domain/sessions/session.ts';
 import { noted } from '../../domain/sessions/session-change.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SessionId } from '../../domain/shared/ids.ts';
+import type { SessionFailure } from '../../domain/shared/session-failure.ts';
 import { RESPONSE_CODE_SECONDS } from '../../domain/verification/redirect.ts';
 import type { CredentialResult } from '../../domain/verification/verdict.ts';
-import { attemptFor } from '../attempt.ts';
 import type { RememberedCaller } from '../caller.ts';
-import { type Known, WORLD } from '../known.ts';
 import { needs } from '../needs.ts';
 import type { SeenSession } from '../sessions/sessions.ts';
 import { visible } from '../sessions/visibility.ts';
+import { attemptFor } from '../transactions/attempt.ts';
+import { type Known, WORLD } from '../transactions/known.ts';
 import { ResultDelivery } from './result-delivery.ts';
 import { SessionOutcomes } from './session-outcomes.ts';
 
@@ -30,11 +25,7 @@ const TRIES = 4;
  * Takes the code that the browser brought back (OpenID4VP 1.0 sections 13.3 and 14.3): proof that the person at the browser is
  * the one whose wallet answered. A result that waited for it is handed out with it, once.
  */
-export class SpendResponseCode extends needs({
-  ...WORLD,
-  resultDelivery: ResultDelivery,
-  sessionOutcomes: SessionOutcomes,
-}) {
+export class SpendResponseCode extends needs({ ...WORLD, resultDelivery: ResultDelivery, sessionOutcomes: SessionOutcomes }) {
   /**
    * @returns the session afterwards; it failed when the webhook that had to hear of it did.
    * @throws Failure `not_found`, or `forbidden` for a code that is not this session's, was used or is old.
@@ -83,19 +74,13 @@ export class SpendResponseCode extends needs({
     // Nothing waits any more, and whoever dies during the call leaves behind what can be delivered again.
     const claim = { ...outcome, deliveries: [intent] };
     const lastsUntil = new Date(now.getTime() + DELIVERY_MS);
-    const claimed = await known.claim(
-      { session: { ...noted(session, claim), lastsUntil } },
-      { session: moved },
-    );
+    const claimed = await known.claim({ session: { ...noted(session, claim), lastsUntil } }, { session: moved });
     const about = { configured: known.configured, session };
     // The browser is back already, so an address in the answer leads nobody anywhere.
     const credentials = (verified.credentials ?? []) as readonly CredentialResult[];
     const { delivery } = await resultDelivery.call(webhook, intent, about, credentials);
     const isDelivered = delivery.result === 'delivered';
-    const failure: SessionFailure = {
-      code: 'webhook_failed',
-      message: delivery.detail ?? 'the webhook failed',
-    };
+    const failure: SessionFailure = { code: 'webhook_failed', message: delivery.detail ?? 'the webhook failed' };
     const ended = { ...outcome, deliveries: [delivery], ...(!isDelivered && { failure }) };
     const event = isDelivered ? 'complete' : 'fail';
     const told = { ...session, outcome: claim, ...claimed.session, updatedAt: now };

@@ -53,8 +53,7 @@ function findContentProblem(list: TrustList, anchor: ListAnchor): string | undef
   // TS 119 602 section 6.3.15
   if (list.nextUpdate === null) return 'its operator has closed it';
   if (follow !== undefined) return undefined;
-  const isPointing =
-    list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
+  const isPointing = list.isListOfLists === true || (list.entities.length === 0 && list.pointers !== undefined);
   if (isPointing) return 'it only points to other lists, which count with `follow`';
   return findPurposeProblem(list, credentialIssuers(serviceTypes));
 }

@@ -1,9 +1,9 @@
-import { keyIdentifierOf, readCertificate } from '../../domain/formats/der/certificate.ts';
+import type { CompiledCredentialQuery } from '../../domain/dcql/compile.ts';
+import type { AuthorityEvidence } from '../../domain/dcql/match.ts';
+import { keyIdentifierOf, parseCertificate } from '../../domain/formats/der/certificate.ts';
 import type { CertificatePurpose } from '../../domain/keys/certificate-purpose.ts';
-import type { CompiledCredentialQuery } from '../../domain/verification/dcql/compile.ts';
-import type { AuthorityEvidence } from '../../domain/verification/dcql/match.ts';
-import { madeOnce } from '../made-once.ts';
 import type { Certificates, TrustAnchor } from '../ports/certificates.ts';
+import { madeOnce } from '../tenant-cache/made-once.ts';
 import type { IssuerTrust } from './issuer-trust.ts';
 
 /** A chain that a verifier trusts already. */
@@ -44,21 +44,13 @@ function demanded(authorities: Authorities, type: 'aki' | 'etsi_tl'): readonly s
 }
 
 /** The lists that vouch for a chain (OpenID4VP 1.0 section 6.1.1, `etsi_tl`). */
-function listsOf(
-  certificates: Certificates,
-  { lists }: IssuerTrust,
-  { chain, purpose }: TrustedChain,
-  now: Date,
-): readonly string[] {
-  return lists.flatMap(({ uri, anchors }) =>
-    certificates.validate(chain, anchors, now, { purpose }).trusted ? [uri] : [],
-  );
+function listsOf(certificates: Certificates, { lists }: IssuerTrust, { chain, purpose }: TrustedChain, now: Date): readonly string[] {
+  return lists.flatMap(({ uri, anchors }) => (certificates.verifyChain(chain, anchors, now, { purpose }).trusted ? [uri] : []));
 }
 
 /**
- * Which of these key identifiers belong to an authority of the validated chain: the anchor, or one between it and the
- * signer (OpenID4VP 1.0 section 6.1.1.1). The identifier of an anchor belongs to that anchor alone, because an authority
- * below another anchor could claim it.
+ * Which of these key identifiers belong to an authority of the validated chain: the anchor, or one between it and the signer (OpenID4VP 1.0
+ * section 6.1.1.1). The identifier of an anchor belongs to that anchor alone, because an authority below another anchor could claim it.
  */
 function keyIdsOf(
   certificates: Certificates,
@@ -69,17 +61,17 @@ function keyIdsOf(
 ): readonly string[] {
   if (asked.length === 0) return [];
   const known = madeOnce(ANCHORS_BY_KEY_ID, trust, () => anchorsByKeyId(trust.anchors));
-  const verdict = certificates.validate(chain, trust.anchors, now, { purpose });
+  const verdict = certificates.verifyChain(chain, trust.anchors, now, { purpose });
   const between = new Set(verdict.trusted ? chain.slice(1, verdict.below).flatMap(keyIdIn) : []);
   return asked.filter((keyId) => {
     const anchors = known.get(keyId);
     if (anchors === undefined) return between.has(keyId);
-    return certificates.validate(chain, anchors, now, { purpose }).trusted;
+    return certificates.verifyChain(chain, anchors, now, { purpose }).trusted;
   });
 }
 
 function keyIdIn(base64: string): readonly string[] {
-  const certificate = readCertificate(Buffer.from(base64, 'base64'));
+  const certificate = parseCertificate(Buffer.from(base64, 'base64'));
   return certificate === undefined ? [] : [keyIdentifierOf(certificate)];
 }
 
@@ -91,7 +83,7 @@ const ANCHORS_BY_KEY_ID = new WeakMap<IssuerTrust, ReadonlyMap<string, readonly 
  */
 function anchorsByKeyId(anchors: readonly TrustAnchor[]): ReadonlyMap<string, readonly TrustAnchor[]> {
   const read = anchors.flatMap((anchor) => {
-    const certificate = readCertificate(Buffer.from(anchor.certificate, 'base64'));
+    const certificate = parseCertificate(Buffer.from(anchor.certificate, 'base64'));
     return certificate && [{ anchor, keyId: keyIdentifierOf(certificate), keyHash: certificate.keyHash }];
   });
   const claims = Map.groupBy(

@@ -1,7 +1,7 @@
 import { invalidInput } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { type Pasted, readPasted } from '../../domain/verification/trial/pasted.ts';
+import { type Pasted, parsePasted } from '../../domain/verification/trial/pasted.ts';
 import { pairsOf, type Trial, trialOf } from '../../domain/verification/trial/trial.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
@@ -16,7 +16,7 @@ const MAX_PAIRS = 50;
 /** Holds what somebody pastes against a question, without a wallet. Nothing of it is stored or handed on. */
 export class TryPresentation extends needs({ clock: Clock, presentationVerifier: PresentationVerifier }) {
   /**
-   * @param pasted see `readPasted`.
+   * @param pasted see `parsePasted`.
    * @returns paths of claims, never their values.
    * @throws Failure `not_found` also for one outside the client's restriction, `invalid_input` for what is no presentation, or too many.
    */
@@ -29,10 +29,7 @@ export class TryPresentation extends needs({ clock: Clock, presentationVerifier:
     const query = await compiledQuery(configured, id, configuration.dcql_query as unknown as JsonObject);
     const pairs = pairsOf(query, read(pasted));
     if (pairs.reduce((sum, { queryIds }) => sum + queryIds.length, 0) > MAX_PAIRS)
-      throw invalidInput(
-        'presentation',
-        `more than ${MAX_PAIRS} pairs of a presentation and a query; paste fewer`,
-      );
+      throw invalidInput('presentation', `more than ${MAX_PAIRS} pairs of a presentation and a query; paste fewer`);
     const trial = { configured, configurationId: id, now: clock.now() };
     const checked = [];
     for (const { pasted: one, queryIds } of pairs) {
@@ -48,10 +45,9 @@ export class TryPresentation extends needs({ clock: Clock, presentationVerifier:
 
 function read(pasted: string): readonly Pasted[] {
   try {
-    return readPasted(pasted);
+    return parsePasted(pasted);
   } catch (error) {
-    if (error instanceof Refusal)
-      throw invalidInput('presentation', error.message.replace(/^malformed: /, ''));
+    if (error instanceof Refusal) throw invalidInput('presentation', error.message.replace(/^malformed: /, ''));
     throw error;
   }
 }

@@ -1,8 +1,8 @@
-import type { PostedVerification } from '../../domain/sessions/session.ts';
 import { invocationUri } from '../../domain/shared/invocation-uri.ts';
 import type { PresentationConfiguration } from '../../domain/verification/configuration.ts';
 import { crossDeviceKey } from '../../domain/verification/cross-device.ts';
 import { INVOCATION_URI } from '../../domain/verification/request-object.ts';
+import type { PostedVerification } from '../../domain/verification/verification-request.ts';
 
 type Inviting = Pick<PresentationConfiguration, 'invocationUri' | 'requestUriMethod'>;
 
@@ -18,10 +18,7 @@ export function walletLink(request: PostedVerification, configuration: Inviting 
  * The link for a wallet on another device, to be shown as a QR code; the same as `walletLink` where no redirect can follow.
  * @returns undefined with `requireResponseCode: true`, since another device cannot bring the response code back.
  */
-export function crossDeviceLink(
-  request: PostedVerification,
-  configuration: Inviting | undefined,
-): string | undefined {
+export function crossDeviceLink(request: PostedVerification, configuration: Inviting | undefined): string | undefined {
   const { crossDeviceState, parameters, requestUrl, redirectUri, awaitsResponseCode } = request;
   if (crossDeviceState === undefined) {
     // Requests of an earlier release have one link alone, whose response is redirected.

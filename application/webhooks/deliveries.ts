@@ -1,21 +1,18 @@
-import type { Delivery, Session, SessionOutcome, WebhookConfigValue } from '../../domain/sessions/session.ts';
+import type { Delivery, Session, SessionOutcome } from '../../domain/sessions/session.ts';
 import { sessionFields } from '../../domain/sessions/session-fields.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
+import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Random } from '../ports/random.ts';
 import { WebhookError, type Webhooks } from '../ports/webhooks.ts';
-import type { TenantConfiguration } from '../tenant-configuration.ts';
+import type { TenantConfiguration } from '../tenant-cache/tenant-configuration.ts';
 
 /** Deliveries that a session remembers. */
 const MAX_DELIVERIES = 50;
 
-export function withDelivery(
-  outcome: SessionOutcome | null,
-  delivery?: Delivery,
-  failure?: string,
-): SessionOutcome {
+export function withDelivery(outcome: SessionOutcome | null, delivery?: Delivery, failure?: string): SessionOutcome {
   const others = (outcome?.deliveries ?? []).filter((entry) => entry.id !== delivery?.id);
   return {
     ...outcome,
@@ -65,7 +62,7 @@ export type About = {
  */
 export async function deliver(
   { webhooks, log }: { readonly webhooks: Webhooks; readonly log: Log },
-  webhook: WebhookConfigValue,
+  webhook: WebhookConfig,
   intent: Delivery,
   content: JsonObject,
   about: About,
@@ -76,19 +73,12 @@ export async function deliver(
   const ended = beginCall();
   try {
     const options = { deliveryId: intent.id, tenantId, secret, isAnswerOptional: needsAnswer !== true };
-    const { body: answer, status } = await webhooks.post(
-      webhook,
-      { ...sessionFields(session), ...content },
-      options,
-    );
+    const { body: answer, status } = await webhooks.post(webhook, { ...sessionFields(session), ...content }, options);
     const { told: _told, ...made } = intent;
     return { delivery: { ...made, result: 'delivered', ...ended(status) }, ...defined({ answer }) };
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
-    log.warn(`${intent.webhook} webhook failed`, {
-      ...{ tenantId, sessionId: session.id, delivery: intent.id },
-      reason: error.reason,
-    });
+    log.warn(`${intent.webhook} webhook failed`, { tenantId, sessionId: session.id, delivery: intent.id, reason: error.reason });
     return { delivery: { ...intent, result: 'failed', detail: error.message, ...ended(error.status) } };
   }
 }

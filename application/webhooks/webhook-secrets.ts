@@ -13,10 +13,10 @@ import {
 } from '../../domain/webhooks/webhook-secret.ts';
 import type { TenantCaller } from '../caller.ts';
 import { needs } from '../needs.ts';
-import { changeOwnAlone } from '../own-changes.ts';
 import { Clock } from '../ports/clock.ts';
 import { Random } from '../ports/random.ts';
 import { Store } from '../ports/store.ts';
+import { changeOwnAlone } from '../transactions/own-changes.ts';
 
 /** What signs the calls of a tenant's backends, with the former secrets that sign still. */
 export type SigningState = { readonly stored: WebhookSecret; readonly signing: readonly FormerSecret[] };
@@ -30,10 +30,7 @@ const ROLES = ['issuance:manage', 'presentation:manage'] as const;
 /** Who knows the secret could tell the tenant's backends what was presented, and what is to be issued. */
 function assertMaySign({ roles }: TenantCaller): void {
   if (ROLES.every((role) => roles.includes(role))) return;
-  throw new Failure(
-    'forbidden',
-    `this signs what both sides tell backends, and needs the roles ${ROLES.join(' and ')}`,
-  );
+  throw new Failure('forbidden', `this signs what both sides tell backends, and needs the roles ${ROLES.join(' and ')}`);
 }
 
 export class GetWebhookSecret extends needs({ store: Store, clock: Clock }) {
@@ -62,10 +59,7 @@ export class UpdateWebhookSecret extends needs({ store: Store, clock: Clock }) {
 /** Makes a new secret, which is told here and nowhere else. Of several at once each follows upon the one before. */
 export class RotateWebhookSecret extends needs({ store: Store, clock: Clock, random: Random }) {
   /** @returns `secret` as customers know it. @throws Failure `forbidden`. */
-  async execute(
-    caller: TenantCaller,
-    wanted: WebhookSecretRotation,
-  ): Promise<SigningState & { readonly secret: string }> {
+  async execute(caller: TenantCaller, wanted: WebhookSecretRotation): Promise<SigningState & { readonly secret: string }> {
     assertMaySign(caller);
     const { store, clock, random } = this.ports;
     const secret = writeSecret(random.bytes(SECRET_BYTES));

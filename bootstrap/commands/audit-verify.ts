@@ -62,11 +62,6 @@ function nameOf(scope: string): string {
 /** Ends the process for what is none. */
 function readAnchor(text: string): [string, Anchor] {
   const [, name = '', sequence, hash = ''] = /^([a-z0-9_-]+)=([1-9]\d{0,14}):(\S+)$/.exec(text) ?? [];
-  if (sequence === undefined) {
-    return endWithUsage(
-      USAGE,
-      `--expect ${text}: is not <chain>=<sequence>:<hash>, as this command prints it`,
-    );
-  }
+  if (sequence === undefined) return endWithUsage(USAGE, `--expect ${text}: is not <chain>=<sequence>:<hash>, as this command prints it`);
   return [name === SERVICE ? SERVICE_SCOPE : name, { sequence: Number(sequence), hash }];
 }

@@ -5,11 +5,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
  * with what that is, too.
  * @param about says what each option is for; a command that has it answers `--help` with it, on standard output and with 0.
  */
-export function commandLine<T extends ParseArgsConfig>(
-  usage: string,
-  config: T,
-  about?: string,
-): ReturnType<typeof parseArgs<T>> {
+export function commandLine<T extends ParseArgsConfig>(usage: string, config: T, about?: string): ReturnType<typeof parseArgs<T>> {
   if (process.argv.slice(2).some((word) => word === '--help' || word === '-h')) {
     if (about === undefined) endWithUsage(usage);
     console.log(`${usageOf(usage)}\n${about}`);

@@ -2,45 +2,40 @@ import 'reflect-metadata';
 import { describeFault } from '../../application/configuration-files/import-folder.ts';
 import { shortName } from '../../domain/configuration-files/folder.ts';
 import { PROFILES, Profile } from '../../domain/shared/finding.ts';
-import { checkFolderOffline } from '../offline-folder-check.ts';
+import { checkFolderOffline } from '../start/offline-folder-check.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
- * `npm run config:check -- <folder> [--profile haip|eu]`: judges a folder without a database and without network, as a service would that
+ * `npm run config:check -- <folder> [--profile haip|eu] [--strict]`: judges a folder without a database and without network, as a service would that
  * has none of these tenants. Key providers are read from KMS_CONFIG or `kms.json` in DATA_FOLDER. Prints what would be imported, or every fault, and ends with 0 or 1.
- * `--profile` adds the notes that tenants without a profile would get under this one.
+ * `--profile` adds the notes that tenants without a profile would get under this one. With `--strict` it ends with 1 if a file is not imported.
  */
-const USAGE = `npm run config:check -- <folder> [--profile ${PROFILES.join('|')}]`;
+const USAGE = `npm run config:check -- <folder> [--profile ${PROFILES.join('|')}] [--strict]`;
 
 const { positionals, values } = commandLine(USAGE, {
   allowPositionals: true,
-  options: { profile: { type: 'string' } },
+  options: { profile: { type: 'string' }, strict: { type: 'boolean', default: false } },
 });
 const profile = values.profile === undefined ? null : profileNamed(values.profile);
 const [folder = endWithUsage(USAGE, 'a folder is missing'), ...others] = positionals;
 if (others.length > 0) endWithUsage(USAGE, 'only one folder is checked');
 try {
-  const { documents, faults, warnings, withheld, advice, contents } = await checkFolderOffline(
-    folder,
-    process.env,
-    profile,
-  );
+  const { documents, faults, warnings, withheld, advice, contents } = await checkFolderOffline(folder, process.env, profile);
   const all = [...documents.values()].flat();
   for (const warning of warnings) console.error(`warning: ${describeFault(warning)}`);
   if (faults.length === 0) {
     for (const each of withheld) console.error(`warning: ${describeFault(each)}`);
     // What may be written so, and what others will make of it.
     for (const each of advice) console.error(`note: ${describeFault(each)}`);
-    for (const { file, kind, id } of all) {
-      console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
+    for (const { file, kind, id } of all) console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
+    if (withheld.length > 0) {
+      console.error(`${folder}: ${withheld.length === 1 ? '1 file is' : `${withheld.length} files are`} not imported`);
+      if (values.strict) process.exitCode = 1;
     }
-    if (withheld.length > 0)
-      console.error(`${folder}: ${withheld.length} warnings about files that are not imported`);
     if (documents.size === 0)
-      console.error(
-        `warning: ${folder} has no tenant. A tenant is a folder with tenant.json: ${folder}/<tenant>/tenant.json`,
-      );
-    console.log(`${folder}: ${all.length} files of ${documents.size} tenants are right`);
+      console.error(`warning: ${folder} has no tenant. A tenant is a folder with tenant.json: ${folder}/<tenant>/tenant.json`);
+    const tenants = documents.size === 1 ? '1 tenant' : `${documents.size} tenants`;
+    console.log(`${folder}: ${all.length} files of ${tenants} are right`);
   } else {
     const ofFiles = faults.filter(({ file }) => file !== '');
     for (const fault of ofFiles) console.error(describeFault(fault));
@@ -56,11 +51,5 @@ try {
 
 function profileNamed(name: string): Profile {
   const { data } = Profile.safeParse(name);
-  return (
-    data ??
-    endWithUsage(
-      USAGE,
-      `Unknown profile ${JSON.stringify(name)} in --profile. Allowed: ${PROFILES.join(', ')}.`,
-    )
-  );
+  return data ?? endWithUsage(USAGE, `Unknown profile ${JSON.stringify(name)} in --profile. Allowed: ${PROFILES.join(', ')}.`);
 }

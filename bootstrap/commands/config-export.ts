@@ -1,16 +1,21 @@
-import { join } from 'node:path';
-import { ExportTenant } from '../../application/configuration-files/export-tenant.ts';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type ExportedSecret, type ExportedTenant, ExportTenant } from '../../application/configuration-files/export-tenant.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
-import { writeExport } from './write-export.ts';
 
 /**
  * `npm run config:export -- <tenant> <folder> [--force]`: writes a tenant as files that the import takes, with the
  * settings of the service, which may run meanwhile. The database is only read.
  */
 const USAGE = 'npm run config:export -- <tenant> <folder> [--force]';
+
+const SECRETS_FILE = 'secrets.env.example';
+
+/** What was there already stands in the way. */
+class FolderNotEmpty extends Error {}
 
 const { values, positionals } = commandLine(USAGE, {
   allowPositionals: true,
@@ -25,8 +30,7 @@ try {
     const exported = await new ExportTenant({ store }).execute(tenant as TenantId);
     const { written, left } = writeExport(folder, tenant, exported, values.force);
     for (const path of written) console.log(join(folder, tenant, path));
-    for (const path of left)
-      console.error(`${join(folder, tenant, path)} was there before and is not of this tenant now`);
+    for (const path of left) console.error(`${join(folder, tenant, path)} was there before and is not of this tenant now`);
   } finally {
     await store.close();
   }
@@ -35,4 +39,44 @@ try {
   const reason = error instanceof Error ? error.message : String(error);
   console.error(unknown ? `there is no tenant "${tenant}"` : `the export failed: ${reason}`);
   process.exitCode = 1;
+}
+
+/**
+ * Writes `<folder>/<tenant>/…`.
+ * @param force whether files that are there are overwritten. None is removed.
+ * @returns paths of the files, and of those that were there before and are none of them.
+ * @throws FolderNotEmpty
+ */
+function writeExport(
+  folder: string,
+  tenant: string,
+  { files, secrets }: ExportedTenant,
+  force: boolean,
+): { readonly written: readonly string[]; readonly left: readonly string[] } {
+  const target = join(folder, tenant);
+  const before = existsSync(target) ? filesIn(target) : [];
+  if (before.length > 0 && !force) throw new FolderNotEmpty(`${target} is not empty; --force overwrites what is there`);
+  const texts = [
+    ...files.map(({ path, document }) => ({ path, text: `${JSON.stringify(document, null, 2)}\n` })),
+    { path: SECRETS_FILE, text: secretsExample(tenant, secrets) },
+  ];
+  for (const { path, text } of texts) {
+    const file = join(target, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  const written = texts.map(({ path }) => path);
+  return { written, left: before.filter((path) => !written.includes(path)) };
+}
+
+/** A file for the values, without any. */
+function secretsExample(tenant: string, secrets: readonly ExportedSecret[]): string {
+  const lines = secrets.flatMap(({ name, path, member }) => [`# ${tenant}/${path}: ${member}`, `${name}=`]);
+  return [`# Variables that the files of the tenant ${tenant} name. No value is exported.`, ...lines, ''].join('\n');
+}
+
+function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
+  return paths.map((path) => path.slice(folder.length + 1).replaceAll('\\', '/')).sort();
 }

@@ -8,15 +8,14 @@ import { type Moved, MoveKeyChains } from '../../application/keys/move-key-chain
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { openKeyStores } from '../key-stores.ts';
-import { serviceSettings } from '../service-settings.ts';
+import { openKeyStores } from '../wiring/key-stores.ts';
+import { serviceSettings } from '../wiring/service-settings.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
 /**
- * `npm run kms:migrate -- <tenant> <provider>`: moves all keys of a tenant to another key provider, with the settings of
- * the service, which goes on meanwhile. It may be broken off and started again. Ends with 0 when all have moved, 1 when
- * something stays where it was.
+ * `npm run kms:migrate -- <tenant> <provider>`: moves all keys of a tenant to another key provider, with the settings of the service, which
+ * goes on meanwhile. It may be broken off and started again. Ends with 0 when all have moved, 1 when something stays where it was.
  */
 const USAGE = 'npm run kms:migrate -- <tenant> <provider>';
 
@@ -45,9 +44,12 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
     const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures: new NodeSignatures() });
     try {
       const { kms } = keyStores;
-      await kms.check(to);
+      await kms.assertReachable(to);
       const moving = new MoveKeyChains({
-        ...{ store, kms, clock: new SystemClock(), settings: serviceSettings(settings) },
+        store,
+        kms,
+        clock: new SystemClock(),
+        settings: serviceSettings(settings),
         certificateAuthority: new X509Authority({ kms, random }),
         log,
       });
@@ -59,9 +61,7 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
         if (each.leaf === 'stays' || each.authority === 'stays') staying.push(each);
         else moved++;
       }
-      console.error(
-        `${moved} key chains are at ${to}${staying.length === 0 ? '' : `, ${staying.length} are not wholly`}`,
-      );
+      console.error(`${moved} key chains are at ${to}${staying.length === 0 ? '' : `, ${staying.length} are not wholly`}`);
       return staying.length === 0;
     } finally {
       await keyStores.close();
@@ -90,8 +90,7 @@ function describe({ id, leaf, authority, reason }: Moved, to: string): string {
     moved: '; the key of its authority was taken over',
     there: '',
     none: '',
-    stays:
-      leaf === 'stays' ? '' : '; the key of its authority cannot leave its provider, which is still needed',
+    stays: leaf === 'stays' ? '' : '; the key of its authority cannot leave its provider, which is still needed',
   }[authority];
   return `${id}: ${key}${above}${reason === undefined ? '' : `: ${reason}`}`;
 }

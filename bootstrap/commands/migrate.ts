@@ -5,10 +5,10 @@ import {
   grantToService,
   openDatabase,
   placeOf,
-} from '../../adapters/persistence/database.ts';
+} from '../../adapters/persistence/opening/database.ts';
 import { databaseUrl } from '../../config/setting-values.ts';
-import { keptEnvironment } from '../first-start.ts';
-import { currentRelease } from '../release.ts';
+import { keptEnvironment } from '../start/first-start.ts';
+import { currentRelease } from '../wiring/release.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 
 /**
@@ -19,14 +19,10 @@ const USAGE = 'npx vidimus migrate [--grant-to <user>]';
 const ABOUT =
   '--grant-to <user>  PostgreSQL user of the service, which gets the rights on rows that it needs, and none to create or change tables';
 
-const { values, positionals } = commandLine(
-  USAGE,
-  { allowPositionals: true, options: { 'grant-to': { type: 'string' } } },
-  ABOUT,
-);
-if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
 class OtherDatabaseError extends Error {}
 
+const { values, positionals } = commandLine(USAGE, { allowPositionals: true, options: { 'grant-to': { type: 'string' } } }, ABOUT);
+if (positionals.length > 0) endWithUsage(USAGE, 'it takes no arguments');
 try {
   await migrate(values['grant-to'] as string | undefined);
 } catch (error) {
@@ -44,10 +40,8 @@ async function migrate(user: string | undefined): Promise<void> {
     throw new Error(`${setting}: ${read.error.issues.map(({ message }) => message).join('; ')}`);
   };
   const url = addressAt(name);
-  if (name === 'DATABASE_MIGRATION_URL' && environment['DATABASE_URL']?.trim())
-    await assertSameDatabase(url, addressAt('DATABASE_URL'));
-  if (user !== undefined && dialectOf(url) !== 'postgres')
-    throw new Error('--grant-to is for PostgreSQL; a SQLite file has no users');
+  if (name === 'DATABASE_MIGRATION_URL' && environment['DATABASE_URL']?.trim()) await assertSameDatabase(url, addressAt('DATABASE_URL'));
+  if (user !== undefined && dialectOf(url) !== 'postgres') throw new Error('--grant-to is for PostgreSQL; a SQLite file has no users');
   const database = await openDatabase({ url, poolSize: 2 }).catch((error: Error) => {
     // The store names the setting of the service.
     throw new Error(error.message.replace(/^DATABASE_URL:/, `${name}:`), { cause: error });
@@ -68,8 +62,7 @@ async function assertSameDatabase(migrated: string, served: string): Promise<voi
   if (migrated === served) return;
   const places = `DATABASE_MIGRATION_URL (${placeOf(migrated)}) and DATABASE_URL (${placeOf(served)})`;
   const fix = 'Both have to name the database of the service.';
-  if (dialectOf(migrated) !== dialectOf(served))
-    throw new Error(`${places} name databases of different kinds. ${fix}`);
+  if (dialectOf(migrated) !== dialectOf(served)) throw new Error(`${places} name databases of different kinds. ${fix}`);
   const ofMigration = await databaseIdentity(migrated).catch(() => undefined);
   if (ofMigration === undefined) return;
   try {

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
-import type { Environment } from '../../config/import/placeholders.ts';
+import type { Environment } from '../../config/configuration-files/placeholders.ts';
 import { LOCAL_KEYS } from '../../config/kms-config.ts';
 import { readSettings, type Settings } from '../../config/settings.ts';
 import { SettingsSchema } from '../../config/settings-schema.ts';
-import { keptEnvironment } from '../first-start.ts';
-import { withMasterSecrets } from '../master-secrets.ts';
+import { keptEnvironment } from '../start/first-start.ts';
+import { withMasterSecrets } from '../start/master-secrets.ts';
 
 /**
  * Opens the database of a service for a command that only reads it, beside the service. Of the settings only those count

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Maintenance, ResealPlace } from '../../application/ports/maintenance.ts';
-import { SEALING_NOTE_MS } from '../sealing-note.ts';
+import { SEALING_NOTE_MS } from '../start/sealing-note.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
-import { progressOf } from './resealing-progress.ts';
 
 /**
  * `npm run reseal`: seals everything under the first master secret that is sealed under a later one of the list, in small
@@ -81,4 +80,13 @@ async function passOver(maintenance: Maintenance, pending: number): Promise<numb
   } while (place !== undefined);
   if (done > 0) console.error(progressOf(done, pending));
   return done;
+}
+
+/**
+ * What `npm run reseal` tells of a pass. More than were counted may turn up: a service writes beside it, and what stands within a
+ * row is not counted.
+ * @param pending how many were counted when the pass began.
+ */
+export function progressOf(done: number, pending: number): string {
+  return done > pending ? `${done} sealed anew` : `${done} of ${pending} sealed anew`;
 }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { placeOf } from '../../adapters/persistence/database.ts';
+import { placeOf } from '../../adapters/persistence/opening/database.ts';
 import { fence } from '../../application/rewinds/fence.ts';
-import { witnessOf } from '../rewind-watch.ts';
+import { witnessOf } from '../wiring/rewind-watch.ts';
 import { commandLine, endWithUsage } from './command-line.ts';
 import { openStored } from './open-stored.ts';
 
@@ -18,14 +18,9 @@ const ABOUT = `After a database was put back, ends all that counts once and was 
 Ends with 0 when it is done, 1 when it is not, and 3 when there was nothing to do.`;
 const NOTHING_TO_DO = 3;
 
-const { values } = commandLine(
-  USAGE,
-  { options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } } },
-  ABOUT,
-);
+const { values } = commandLine(USAGE, { options: { force: { type: 'boolean' }, 'lost-releases': { type: 'string' } } }, ABOUT);
 const { force = false, 'lost-releases': stated } = values;
-if (stated !== undefined && !/^\d{1,9}$/.test(stated))
-  endWithUsage(USAGE, `--lost-releases ${stated}: is no number`);
+if (stated !== undefined && !/^\d{1,9}$/.test(stated)) endWithUsage(USAGE, `--lost-releases ${stated}: is no number`);
 try {
   process.exitCode = (await run()) ? 0 : NOTHING_TO_DO;
 } catch (error) {
@@ -46,8 +41,7 @@ async function run(): Promise<boolean> {
         tell: (line) => console.error(line),
       },
     );
-    if (isDone)
-      console.log('Nothing that was handed out before counts any more. The service can be started.');
+    if (isDone) console.log('Nothing that was handed out before counts any more. The service can be started.');
     else
       console.error(
         'Nothing says that this database went back in time, so nothing was changed. If you know that it did, run it again with --force.',

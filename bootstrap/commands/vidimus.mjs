@@ -3,13 +3,13 @@
  * `npx vidimus <command>`, in plain JavaScript: it starts the command on the Node that came with the packages where the
  * one that runs this is older.
  */
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runAsChild, startService } from './start-service.mjs';
 
-/** Of each what it runs, how it is called, and what it is for. `hasHelp`: it says more of itself. */
+/** Of each what it runs, how it is called, and what it is for. `hasHelp`: it says more of itself. `isService`: it takes the place of this process. */
 const COMMANDS = {
   demo: {
     script: 'test/demo/demo',
@@ -19,22 +19,19 @@ const COMMANDS = {
   },
   start: {
     script: 'bootstrap/main',
-    usage: 'start',
-    about: 'starts the service; it is set by environment variables, which docs/settings.md lists',
-    // As `npm start` does; see the Dockerfile.
-    environment: { MALLOC_MMAP_THRESHOLD_: '1048576', MALLOC_ARENA_MAX: '2' },
-    nodeOptions: ['--max-semi-space-size=8'],
+    usage: 'start [--env-file=<file>]…',
+    about: 'starts the service; it is set by environment variables, which docs/settings.md lists, or by files of them',
+    isService: true,
   },
   doctor: {
     script: 'bootstrap/commands/doctor',
     usage: 'doctor [--json] [--strict] [--offline] [--backup <file>]…',
-    about:
-      'looks at settings, database, address, clock, keys and what is unsafe in production; changes nothing',
+    about: 'looks at settings, database, address, clock, keys and what is unsafe in production; changes nothing',
   },
   config: {
     check: {
       script: 'bootstrap/commands/config-check',
-      usage: 'config check <folder> [--profile haip|eu]',
+      usage: 'config check <folder> [--profile haip|eu] [--strict]',
       about: 'judges configuration files without a database',
     },
     export: {
@@ -77,22 +74,18 @@ const COMMANDS = {
     about: 'seals everything under the first master secret, so that former ones can be dropped',
   },
   wallet: {
-    script: 'tools/wallet/main',
+    script: 'packages/wallet/src/main',
     usage: 'wallet <link> [options]',
-    about:
-      'a wallet for trying things out: collects what is offered, answers what is asked, and misbehaves on demand',
+    about: 'a wallet for trying things out: collects what is offered, answers what is asked, and misbehaves on demand',
     hasHelp: true,
   },
   attack: {
-    script: 'tools/attack/main',
+    script: 'packages/attack/src/main',
     usage: 'attack <options>',
     about: 'attacks an issuer or a verifier that you operate, and says what is open',
     hasHelp: true,
   },
 };
-/** Signals that are for the command; this process ends when it has. */
-const PASSED_ON = ['SIGTERM', 'SIGINT', 'SIGHUP'];
-
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const given = process.argv.slice(2);
 const { command, rest } = find(apart(given));
@@ -144,9 +137,7 @@ function slips(one, other) {
   for (let at = 1; at <= one.length; at++) {
     const next = [at];
     for (let to = 1; to <= other.length; to++)
-      next.push(
-        Math.min(row[to] + 1, next[to - 1] + 1, row[to - 1] + (one[at - 1] === other[to - 1] ? 0 : 1)),
-      );
+      next.push(Math.min(row[to] + 1, next[to - 1] + 1, row[to - 1] + (one[at - 1] === other[to - 1] ? 0 : 1)));
     row = next;
   }
   return row[other.length];
@@ -157,11 +148,7 @@ function isHelp(word) {
 }
 
 /** Help that was asked for goes where a pager reads it. */
-function endWith(
-  code,
-  given,
-  commands = Object.values(COMMANDS).flatMap((each) => (each.script ? [each] : Object.values(each))),
-) {
+function endWith(code, given, commands = Object.values(COMMANDS).flatMap((each) => (each.script ? [each] : Object.values(each)))) {
   const say = code === 0 ? console.log : console.error;
   const unknown = given.find((word) => !word.startsWith('-'));
   if (code !== 0 && unknown !== undefined) {
@@ -177,7 +164,7 @@ function endWith(
   process.exit(code);
 }
 
-function run({ script, usage, environment = {}, nodeOptions = [] }, args) {
+function run({ script, usage, isService }, args) {
   const source = join(root, `${script}.ts`);
   const built = join(root, `dist/${script}.js`);
   const program = existsSync(source) ? source : built;
@@ -185,20 +172,9 @@ function run({ script, usage, environment = {}, nodeOptions = [] }, args) {
     console.error(`${program} is missing: install the package anew, or run "npm ci" and "npm run build"`);
     process.exit(2);
   }
-  const child = spawn(findNode(), [...nodeOptions, program, ...args], {
-    stdio: 'inherit',
-    env: { ...environment, ...process.env, VIDIMUS_USAGE: `npx vidimus ${usage}` },
-  });
-  for (const signal of PASSED_ON)
-    process.on(signal, () => {
-      // A terminal tells both.
-      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
-    });
-  child.once('error', (error) => {
-    console.error(error.message);
-    process.exit(2);
-  });
-  child.once('exit', (code) => process.exit(code ?? 2));
+  const environment = { VIDIMUS_USAGE: `npx vidimus ${usage}` };
+  if (isService) startService(findNode(), program, args, environment);
+  else runAsChild(findNode(), [program, ...args], { ...process.env, ...environment });
 }
 
 /** Our own Node when it is new enough, else the one among the packages. */
@@ -209,9 +185,7 @@ function findNode() {
     const own = createRequire(import.meta.url).resolve(`node-linux-${process.arch}/package.json`);
     return join(dirname(own), 'bin/node');
   } catch {
-    console.error(
-      `Vidimus needs Node 24.7 or newer (this is ${process.version}), which its packages bring on Linux.`,
-    );
+    console.error(`Vidimus needs Node 24.7 or newer (this is ${process.version}), which its packages bring on Linux.`);
     process.exit(2);
   }
 }

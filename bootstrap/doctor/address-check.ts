@@ -19,30 +19,21 @@ export type Published = {
 };
 
 /** The service as others see it: by its public address, through whatever is in front of it. */
-export async function checkAddress(
-  published: Published,
-  now = () => new Date(),
-): Promise<readonly Finding[]> {
+export async function checkAddress(published: Published, now = () => new Date()): Promise<readonly Finding[]> {
   const { publicUrl } = published;
   let root: Answer;
   try {
     root = await ask(`${publicUrl}/`);
   } catch (error) {
-    const reason =
-      error instanceof Error ? error.message || String((error as { code?: unknown }).code) : String(error);
-    const advice =
-      'start the service, and see that its name leads to the proxy in front of it, from here as well';
+    const reason = error instanceof Error ? error.message || String((error as { code?: unknown }).code) : String(error);
+    const advice = 'start the service, and see that its name leads to the proxy in front of it, from here as well';
     return [fault(CHECK, `${publicUrl} cannot be reached: ${reason}`, advice)];
   }
   const findings = [...(await ofCertificate(publicUrl, now())), ...ofClock(root, now())];
   const identity = ofIdentity(root, published);
   findings.push(...identity);
   if (identity.some(({ outcome }) => outcome === 'fault')) return findings;
-  findings.push(
-    await ofHealth(publicUrl),
-    ...(await ofWellKnown(published)),
-    ...(await ofProxy(publicUrl, root)),
-  );
+  findings.push(await ofHealth(publicUrl), ...(await ofWellKnown(published)), ...(await ofProxy(publicUrl, root)));
   return findings;
 }
 
@@ -61,12 +52,9 @@ async function ofCertificate(publicUrl: string, now: Date): Promise<Finding[]> {
     );
   const days = daysUntil(until, now);
   const message = `that of ${address.hostname} ends in ${days} days`;
-  if (days < LAST_DAYS)
-    findings.push(fault('certificate', message, 'renew it now where TLS ends (the proxy or ingress)'));
+  if (days < LAST_DAYS) findings.push(fault('certificate', message, 'renew it now where TLS ends (the proxy or ingress)'));
   else if (days < RENEWAL_DAYS)
-    findings.push(
-      warning('certificate', message, 'check the job that renews it, where TLS ends (the proxy or ingress)'),
-    );
+    findings.push(warning('certificate', message, 'check the job that renews it, where TLS ends (the proxy or ingress)'));
   else if (refusal === undefined) findings.push(ok('certificate', message));
   return findings;
 }
@@ -135,9 +123,7 @@ async function ofHealth(publicUrl: string): Promise<Finding> {
     const fence = 'nothing is issued: the database went back in time; see docs/backup-and-restore.md';
     return fault('health', message, fence);
   }
-  return said?.['status'] === 'degraded'
-    ? warning('health', message, advice)
-    : fault('health', message, advice);
+  return said?.['status'] === 'degraded' ? warning('health', message, advice) : fault('health', message, advice);
 }
 
 /** RFC 8414 section 3.1: the documents of an issuer with a path stand at the root of the host. */
@@ -157,8 +143,7 @@ async function ofWellKnown({ publicUrl, tenantId }: Published): Promise<Finding[
       tenantId === undefined
         ? answer.status === 404 && String(answer.headers['content-type']).includes('problem+json')
         : jsonOf(answer)?.[member] === `${publicUrl}/${tenantId}`;
-    if (!isOurs)
-      findings.push(fault('well-known', `${address} does not reach the service (${answer.status})`, advice));
+    if (!isOurs) findings.push(fault('well-known', `${address} does not reach the service (${answer.status})`, advice));
   }
   return findings.length > 0 ? findings : [ok('well-known', 'the documents of issuers are found')];
 }
@@ -171,24 +156,11 @@ async function ofProxy(publicUrl: string, root: Answer): Promise<Finding[]> {
   // Both are refused, and the words say whether there was a token.
   const said = (answer: Answer) => `${answer.status} ${String(jsonOf(answer)?.['detail'])}`;
   if (said(bare) === said(withToken))
-    findings.push(
-      fault(
-        'proxy',
-        'the header Authorization does not arrive',
-        'let the proxy hand on all headers of requests',
-      ),
-    );
+    findings.push(fault('proxy', 'the header Authorization does not arrive', 'let the proxy hand on all headers of requests'));
   const lost = SECURITY_HEADERS.filter((name) => root.headers[name] === undefined);
-  if (lost.length > 0)
-    findings.push(
-      warning('proxy', `answers lose ${lost.join(', ')}`, 'let the proxy hand on all headers of answers'),
-    );
+  if (lost.length > 0) findings.push(warning('proxy', `answers lose ${lost.join(', ')}`, 'let the proxy hand on all headers of answers'));
   const headers = { 'Content-Type': 'application/json', 'Content-Length': String(LARGE_BODY) };
-  const large = await ask(`${publicUrl}/tenant`, {
-    method: 'POST',
-    headers,
-    body: Buffer.alloc(LARGE_BODY, 32),
-  }).catch(() => undefined);
+  const large = await ask(`${publicUrl}/tenant`, { method: 'POST', headers, body: Buffer.alloc(LARGE_BODY, 32) }).catch(() => undefined);
   if (large?.status === 413 && !String(large.headers['content-type']).includes('json'))
     findings.push(
       warning(

@@ -17,31 +17,21 @@ export type Answer = {
  */
 export function ask(
   address: string,
-  options: {
-    readonly method?: string;
-    readonly headers?: Record<string, string>;
-    readonly body?: Buffer;
-  } = {},
+  options: { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: Buffer } = {},
 ): Promise<Answer> {
   const { body, ...rest } = options;
   const send = address.startsWith('https:') ? secure : plain;
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const outgoing = send(
-      address,
-      { ...rest, rejectUnauthorized: false, signal, agent: false },
-      (incoming) => {
-        let text = '';
-        incoming.on('error', reject);
-        incoming.on('data', (chunk: Buffer) => {
-          if (text.length + chunk.length > MAX_BYTES) incoming.destroy(new Error('the answer is too long'));
-          text += chunk.toString();
-        });
-        incoming.on('end', () =>
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text }),
-        );
-      },
-    );
+    const outgoing = send(address, { ...rest, rejectUnauthorized: false, signal, agent: false }, (incoming) => {
+      let text = '';
+      incoming.on('error', reject);
+      incoming.on('data', (chunk: Buffer) => {
+        if (text.length + chunk.length > MAX_BYTES) incoming.destroy(new Error('the answer is too long'));
+        text += chunk.toString();
+      });
+      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text }));
+    });
     outgoing.on('error', (error) => reject(signal.aborted ? new Error('it does not answer in time') : error));
     outgoing.end(body);
   });

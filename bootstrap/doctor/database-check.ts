@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { DatabaseNotReady, openDatabase, placeOf } from '../../adapters/persistence/database.ts';
-import type { Database } from '../../adapters/persistence/opened.ts';
+import { DatabaseNotReady, openDatabase, placeOf } from '../../adapters/persistence/opening/database.ts';
+import type { Database } from '../../adapters/persistence/opening/opened.ts';
 import type { Settings } from '../../config/settings.ts';
 import { isHere } from './defaults-check.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
@@ -19,10 +19,7 @@ export type DatabaseState = {
 };
 
 /** The database and what its user may do there. Nothing is made or changed. */
-export async function checkDatabase(
-  settings: Settings,
-  { isStarted }: { readonly isStarted: boolean },
-): Promise<DatabaseState> {
+export async function checkDatabase(settings: Settings, { isStarted }: { readonly isStarted: boolean }): Promise<DatabaseState> {
   const { DATABASE_URL: url, DATABASE_TIMEOUT: timeoutSeconds } = settings;
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
   if (file !== undefined && !existsSync(file)) {
@@ -54,16 +51,8 @@ function ofFailure(error: unknown, url: string): Finding {
     return fault(CHECK, message, 'see the setting DATABASE_URL in docs/settings.md');
   }
   return error.state === 'empty'
-    ? warning(
-        CHECK,
-        `${placeOf(url)} is empty`,
-        'check that DATABASE_URL names the right database; the first start creates the tables',
-      )
-    : warning(
-        CHECK,
-        `${placeOf(url)} is of an older release`,
-        'make a backup, then start the service; see docs/upgrading.md',
-      );
+    ? warning(CHECK, `${placeOf(url)} is empty`, 'check that DATABASE_URL names the right database; the first start creates the tables')
+    : warning(CHECK, `${placeOf(url)} is of an older release`, 'make a backup, then start the service; see docs/upgrading.md');
 }
 
 type Answer = Readonly<Record<string, unknown>>;
@@ -93,24 +82,15 @@ async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: S
   const version = Math.floor(Number(found['version']) / 10_000);
   if (version < OLDEST)
     findings.push(
-      warning(
-        CHECK,
-        `${place} is PostgreSQL ${String(found['named'])}, which nothing was tested on`,
-        `use ${OLDEST} or newer`,
-      ),
+      warning(CHECK, `${place} is PostgreSQL ${String(found['named'])}, which nothing was tested on`, `use ${OLDEST} or newer`),
     );
   if (found['standby'] === true || found['read_only'] === 'on')
     findings.push(fault(CHECK, `${place} takes no writes`, 'name the primary in DATABASE_URL'));
   const may = (message: string) =>
-    findings.push(
-      fault(CHECK, message, 'let the user own the tables of the service: alter table … owner to …'),
-    );
-  if (found['creates'] !== true)
-    may('the user may make no tables and functions in its schema, which upgrades do');
-  if (Number(found['closed_tables']) > 0)
-    may(`the user may not read and write ${String(found['closed_tables'])} tables`);
-  if (Number(found['closed_functions']) > 0)
-    may(`the user may not call ${String(found['closed_functions'])} functions`);
+    findings.push(fault(CHECK, message, 'let the user own the tables of the service: alter table … owner to …'));
+  if (found['creates'] !== true) may('the user may make no tables and functions in its schema, which upgrades do');
+  if (Number(found['closed_tables']) > 0) may(`the user may not read and write ${String(found['closed_tables'])} tables`);
+  if (Number(found['closed_functions']) > 0) may(`the user may not call ${String(found['closed_functions'])} functions`);
   if (Number(found['foreign_tables']) > 0 && findings.length === 0)
     findings.push(
       warning(
@@ -130,13 +110,7 @@ async function ofPostgres(database: Database, { DATABASE_URL, DATABASE_POOL }: S
     );
   // Where it was demanded and is not there, no connection comes about.
   if (found['tls'] !== true && !isHere(decodeURIComponent(new URL(DATABASE_URL).hostname)))
-    findings.push(
-      warning(
-        CHECK,
-        `the connection to ${place} is not encrypted`,
-        'add ?sslmode=verify-full to DATABASE_URL',
-      ),
-    );
+    findings.push(warning(CHECK, `the connection to ${place} is not encrypted`, 'add ?sslmode=verify-full to DATABASE_URL'));
   return findings.length > 0
     ? findings
     : [ok(CHECK, `${place} is PostgreSQL ${String(found['named'])}, and takes what the service writes`)];
@@ -170,8 +144,7 @@ async function ofTime(database: Database): Promise<Finding[]> {
 /** @param database and @param machine in milliseconds. */
 export function checkClock(database: number, machine: number): Finding {
   const seconds = Math.round((machine - database) / 1000);
-  if (Math.abs(machine - database) <= TOLERATED_MS)
-    return ok('clock', `${Math.abs(seconds)} seconds from that of the database`);
+  if (Math.abs(machine - database) <= TOLERATED_MS) return ok('clock', `${Math.abs(seconds)} seconds from that of the database`);
   const apart = `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'} that of the database`;
   return fault(
     'clock',

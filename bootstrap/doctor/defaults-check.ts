@@ -10,12 +10,7 @@ const EVERYTHING = /^(\*|\*\.[a-z]+|0\.0\.0\.0\/[0-7]|::\/\d{1,2})$/;
 
 /** What is convenient on a desk and harmful where others come: none of it keeps the service from starting. */
 export function checkDefaults(settings: Settings): readonly Finding[] {
-  const findings = [
-    ...ofAddress(settings),
-    ...ofSecrets(settings),
-    ...ofWays(settings),
-    ...ofLimits(settings),
-  ];
+  const findings = [...ofAddress(settings), ...ofSecrets(settings), ...ofWays(settings), ...ofLimits(settings)];
   return findings.length > 0 ? findings : [ok(CHECK, 'nothing is set that is unsafe in production')];
 }
 
@@ -33,10 +28,7 @@ function ofAddress({ PUBLIC_URL, NODE_ENV, TRUST_PROXY }: Settings): Finding[] {
         ]
       : [];
   }
-  if (protocol === 'http:')
-    findings.push(
-      warning(CHECK, 'PUBLIC_URL is http', 'wallets demand https: put a proxy that ends TLS in front'),
-    );
+  if (protocol === 'http:') findings.push(warning(CHECK, 'PUBLIC_URL is http', 'wallets demand https: put a proxy that ends TLS in front'));
   if (NODE_ENV !== 'production')
     findings.push(
       warning(
@@ -60,8 +52,7 @@ function ofSecrets({ NODE_ENV, DATA_FOLDER, DATABASE_URL }: Settings): Finding[]
   const file = join(DATA_FOLDER, 'secrets.env');
   if (!existsSync(file)) return [];
   if (NODE_ENV === 'production') {
-    const advice =
-      'delete the file once its secrets are stored where your other secrets are: it has no effect any more';
+    const advice = 'delete the file once its secrets are stored where your other secrets are: it has no effect any more';
     return [warning(CHECK, `${file} has secrets that an earlier start generated`, advice)];
   }
   if (!DATABASE_URL.startsWith('postgres')) return [];
@@ -76,20 +67,12 @@ function ofWays({ DATABASE_URL, AMQP_URL, OUTBOUND_ALLOW }: Settings): Finding[]
     const { hostname, searchParams } = new URL(DATABASE_URL);
     const isVerified = searchParams.get('sslmode')?.startsWith('verify') === true;
     if (!isVerified && !isHere(decodeURIComponent(hostname)))
-      findings.push(
-        warning(
-          CHECK,
-          `the way to the database ${hostname} is not protected`,
-          'add ?sslmode=verify-full to DATABASE_URL',
-        ),
-      );
+      findings.push(warning(CHECK, `the way to the database ${hostname} is not protected`, 'add ?sslmode=verify-full to DATABASE_URL'));
   }
   if (AMQP_URL !== undefined) {
     const { protocol, hostname } = new URL(AMQP_URL);
     if (protocol === 'amqp:' && !isHere(hostname))
-      findings.push(
-        warning(CHECK, `the way to the broker ${hostname} is not protected`, 'use amqps:// in AMQP_URL'),
-      );
+      findings.push(warning(CHECK, `the way to the broker ${hostname} is not protected`, 'use amqps:// in AMQP_URL'));
   }
   for (const entry of OUTBOUND_ALLOW)
     if (EVERYTHING.test(entry.split('=').at(-1) ?? ''))
@@ -113,13 +96,7 @@ function ofLimits(settings: Settings): Finding[] {
     ),
   );
   if (settings.LOG_LEVEL === 'silent')
-    findings.push(
-      warning(
-        CHECK,
-        'LOG_LEVEL is silent',
-        'set LOG_LEVEL to info or warn: the reason of a failure is recorded nowhere else',
-      ),
-    );
+    findings.push(warning(CHECK, 'LOG_LEVEL is silent', 'set LOG_LEVEL to info or warn: the reason of a failure is recorded nowhere else'));
   return findings;
 }
 

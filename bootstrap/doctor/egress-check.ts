@@ -5,8 +5,8 @@ import { SystemClock } from '../../adapters/system/clock.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
 import { Log } from '../../application/ports/log.ts';
 import type { Settings } from '../../config/settings.ts';
-import { openIdentity } from '../identity.ts';
-import { openKeyStores } from '../key-stores.ts';
+import { openIdentity } from '../wiring/identity.ts';
+import { openKeyStores } from '../wiring/key-stores.ts';
 import { type Finding, fault, made, ok } from './finding.ts';
 
 const BROKER_MS = 6_000;
@@ -37,7 +37,7 @@ async function checkBroker({ AMQP_URL: address, AMQP_CA: ca }: Settings): Promis
     await connection.open();
     const deadline = Date.now() + BROKER_MS;
     for (;;) {
-      const refusal = await connection.check().then(
+      const refusal = await connection.assertReachable().then(
         () => undefined,
         (error: Error) => error.message,
       );
@@ -64,8 +64,7 @@ async function checkKeyProviders(settings: Settings): Promise<Finding[]> {
   try {
     const findings: Finding[] = [];
     for (const { name, check } of stores.probes) {
-      const advice =
-        'correct its address or login in KMS_CONFIG, see docs/key-stores.md: until then tenants with keys there cannot issue';
+      const advice = 'correct its address or login in KMS_CONFIG, see docs/key-stores.md: until then tenants with keys there cannot issue';
       findings.push(
         await check().then(
           () => ok('key-provider', `${name.split('/')[1]} answers`),

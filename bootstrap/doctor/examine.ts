@@ -1,7 +1,7 @@
-import type { Environment } from '../../config/import/placeholders.ts';
+import type { Environment } from '../../config/configuration-files/placeholders.ts';
 import type { Settings } from '../../config/settings.ts';
-import { withMasterSecrets } from '../master-secrets.ts';
-import { currentRelease } from '../release.ts';
+import { withMasterSecrets } from '../start/master-secrets.ts';
+import { currentRelease } from '../wiring/release.ts';
 import { checkAddress } from './address-check.ts';
 import { checkDatabase } from './database-check.ts';
 import { checkDefaults } from './defaults-check.ts';
@@ -19,30 +19,21 @@ export type Examination = {
 };
 
 /** All checks, one after the other; what cannot be looked at without another thing is left out. */
-export async function examine(
-  environment: Environment,
-  examination: Examination,
-): Promise<readonly Finding[]> {
+export async function examine(environment: Environment, examination: Examination): Promise<readonly Finding[]> {
   const { settings, isStarted, findings } = checkSettings(environment);
-  const rest: Finding[] =
-    settings === undefined ? [] : await examineWith(settings, isStarted, examination, environment);
-  rest.push(...(await made('backup', async () => checkBackups(examination.backups))));
+  const rest: Finding[] = settings === undefined ? [] : await examineWith(settings, isStarted, examination, environment);
+  rest.push(...(await made('backup', async () => checkBackups(examination.backups), null)));
   const hidden = secretsOf(environment, settings);
   return [...findings, ...rest].map((finding) => withoutSecrets(finding, hidden));
 }
 
-async function examineWith(
-  named: Settings,
-  isStarted: boolean,
-  { offline }: Examination,
-  environment: Environment,
-): Promise<Finding[]> {
+async function examineWith(named: Settings, isStarted: boolean, { offline }: Examination, environment: Environment): Promise<Finding[]> {
   const { version, commit } = currentRelease();
   const findings: Finding[] = [
     ok('release', `this is release ${version}, commit ${commit ?? 'unknown'}`),
-    ...(await made('machine', async () => checkMachine(named))),
-    ...(await made('defaults', async () => checkDefaults(named))),
-    ...(await made('configuration', async () => checkFolder(named.CONFIG_FOLDER, environment))),
+    ...(await made('machine', async () => checkMachine(named), null)),
+    ...(await made('defaults', async () => checkDefaults(named), null)),
+    ...(await made('configuration', async () => checkFolder(named.CONFIG_FOLDER, environment), null)),
   ];
   let isUsable = false;
   const looked = await made('database', async () => {
@@ -75,9 +66,7 @@ const SECRET_NAMES = /SECRET|PASSWORD|TOKEN|PIN$|KEY$/;
 
 /** What no message may hold, whoever wrote it: drivers and servers of others have words of their own. */
 function secretsOf(environment: Environment, settings: Settings | undefined): readonly string[] {
-  const named = Object.entries(environment).filter(
-    ([name]) => SECRET_NAMES.test(name) || settings?.KMS_SECRETS.includes(name) === true,
-  );
+  const named = Object.entries(environment).filter(([name]) => SECRET_NAMES.test(name) || settings?.KMS_SECRETS.includes(name) === true);
   const values = named.flatMap(([, value]) => (value ?? '').split(',').map((part) => part.trim()));
   for (const name of ['DATABASE_URL', 'DATABASE_MIGRATION_URL', 'AMQP_URL']) {
     const address = environment[name] ?? '';
@@ -86,9 +75,7 @@ function secretsOf(environment: Environment, settings: Settings | undefined): re
     values.push(password, decoded(password));
   }
   const own = settings === undefined ? [] : [...settings.MASTER_SECRET, settings.AUTH_CLIENT_SECRET];
-  return [...new Set([...values, ...own])].filter(
-    (value) => value.length >= MIN_SECRET && !value.startsWith('vault:'),
-  );
+  return [...new Set([...values, ...own])].filter((value) => value.length >= MIN_SECRET && !value.startsWith('vault:'));
 }
 
 function withoutSecrets(finding: Finding, secrets: readonly string[]): Finding {
@@ -107,10 +94,7 @@ function decoded(text: string): string {
 }
 
 /** Loaded when there is a folder: it needs all rules of the administration. */
-async function checkFolder(
-  folder: string | undefined,
-  environment: Environment,
-): Promise<readonly Finding[]> {
+async function checkFolder(folder: string | undefined, environment: Environment): Promise<readonly Finding[]> {
   if (folder === undefined) return [];
   const { checkConfigurationFolder } = await import('./folder-check.ts');
   return checkConfigurationFolder(folder, environment);

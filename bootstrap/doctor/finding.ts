@@ -13,11 +13,7 @@ export type Finding = {
 /** Messages quote what others answered; none of it is to move the cursor of a terminal, or to look like a line of ours. */
 const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '?');
 
-export const ok = (check: string, message: string): Finding => ({
-  check,
-  outcome: 'ok',
-  message: plain(message),
-});
+export const ok = (check: string, message: string): Finding => ({ check, outcome: 'ok', message: plain(message) });
 
 export const warning = (check: string, message: string, advice: string): Finding => ({
   check,
@@ -40,29 +36,27 @@ export function daysUntil(end: Date, now = new Date()): number {
   return Math.trunc((end.getTime() - now.getTime()) / DAY_MS);
 }
 
-/** A check that takes longer is one that failed. */
+/** A check that asks another process fails if it takes longer. */
 const PATIENCE_MS = 20_000;
 
-/** A check that breaks is a fault of its own, and keeps no other from being made. */
+/**
+ * A check that breaks is a fault of its own, and keeps no other from being made.
+ * @param limitMs null for a check that only reads files of this machine: it ends by itself, however many files there are.
+ */
 export async function made(
   check: string,
   work: () => Promise<readonly Finding[]>,
+  limitMs: number | null = PATIENCE_MS,
 ): Promise<readonly Finding[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), PATIENCE_MS);
+    if (limitMs !== null) timer = setTimeout(() => reject(new Error('no answer in time')), limitMs);
   });
   try {
     return await Promise.race([work(), late]);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return [
-      fault(
-        check,
-        `could not be looked at: ${reason}`,
-        'repair what the message names, then run the doctor again',
-      ),
-    ];
+    return [fault(check, `could not be looked at: ${reason}`, 'repair what the message names, then run the doctor again')];
   } finally {
     clearTimeout(timer);
   }

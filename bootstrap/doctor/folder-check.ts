@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { describeFault } from '../../application/configuration-files/import-folder.ts';
-import type { Environment } from '../../config/import/placeholders.ts';
-import { checkFolderOffline } from '../offline-folder-check.ts';
+import type { Environment } from '../../config/configuration-files/placeholders.ts';
+import { checkFolderOffline } from '../start/offline-folder-check.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const CHECK = 'configuration';
@@ -9,26 +9,13 @@ const CHECK = 'configuration';
 const MAX_LINES = 20;
 
 /** What a start makes of `CONFIG_FOLDER`, without what is stored. */
-export async function checkConfigurationFolder(
-  folder: string,
-  environment: Environment,
-): Promise<readonly Finding[]> {
+export async function checkConfigurationFolder(folder: string, environment: Environment): Promise<readonly Finding[]> {
   const { faults, withheld, advice, documents } = await checkFolderOffline(folder, environment);
   const lines = [
     ...faults.map((each) =>
-      fault(
-        CHECK,
-        describeFault(each),
-        'fix the file; a start fails until then. docs/configuration-files.md describes the files',
-      ),
+      fault(CHECK, describeFault(each), 'fix the file; a start fails until then. docs/configuration-files.md describes the files'),
     ),
-    ...withheld.map((each) =>
-      fault(
-        CHECK,
-        describeFault(each),
-        'fix the file, which is not imported until then; see docs/upgrading.md',
-      ),
-    ),
+    ...withheld.map((each) => fault(CHECK, describeFault(each), 'fix the file, which is not imported until then; see docs/upgrading.md')),
     ...advice.map((each) => warning(CHECK, describeFault(each), 'change the file as the message says')),
   ];
   const further = lines.length - MAX_LINES;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { Settings } from '../../config/settings.ts';
 import { shareOfWorker } from '../../config/worker-share.ts';
-import { connectionWarning, openFilesLimit, RAISE_OPEN_FILES } from '../open-files.ts';
+import { connectionWarning, openFilesLimit, RAISE_OPEN_FILES } from '../start/open-files.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const MIB = 1_048_576;
@@ -56,12 +56,7 @@ export function thisMachine(): Machine {
 }
 
 export function checkMachine(settings: Settings, machine = thisMachine()): readonly Finding[] {
-  return [
-    checkNode(machine),
-    checkMemory(settings, machine),
-    checkOpenFiles(settings, machine),
-    checkDisk(settings, machine),
-  ];
+  return [checkNode(machine), checkMemory(settings, machine), checkOpenFiles(settings, machine), checkDisk(settings, machine)];
 }
 
 function checkNode({ nodeVersion }: Machine): Finding {
@@ -74,12 +69,9 @@ function checkNode({ nodeVersion }: Machine): Finding {
 }
 
 function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: Machine): Finding {
-  const needed =
-    WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) +
-    Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
+  const needed = WORKERS * (CACHE_MEMORY + BASE_MIB + TRUST_LIST_MIB) + Math.max(BODY_MEMORY, WORKERS > 1 ? WORKERS * 20 : 0);
   const sizes = `up to ${needed} MiB are wanted (WORKERS, CACHE_MEMORY, BODY_MEMORY), and there are ${machine.memoryMib}`;
-  if (needed > machine.memoryMib)
-    return fault('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
+  if (needed > machine.memoryMib) return fault('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more');
   if (CACHE_MEMORY > machine.heapMib / 2)
     return warning(
       'memory',
@@ -87,11 +79,7 @@ function checkMemory({ CACHE_MEMORY, BODY_MEMORY, WORKERS }: Settings, machine: 
       'lower CACHE_MEMORY, or raise the heap in the environment: NODE_OPTIONS=--max-old-space-size=<MiB>',
     );
   return needed > machine.memoryMib * 0.8
-    ? warning(
-        'memory',
-        sizes,
-        'lower CACHE_MEMORY or WORKERS, or give the machine more: a fifth is for the system',
-      )
+    ? warning('memory', sizes, 'lower CACHE_MEMORY or WORKERS, or give the machine more: a fifth is for the system')
     : ok('memory', sizes);
 }
 
@@ -113,12 +101,9 @@ function checkDisk(settings: Settings, machine: Machine): Finding {
   const folder = existing(resolve(file, '..'));
   const free = machine.diskMib(folder);
   const message = `${free} MiB are free in ${folder}`;
-  if (!machine.isWritable(folder))
-    return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
-  if (free < LEAST_DISK_MIB)
-    return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
-  if (free < LITTLE_DISK_MIB)
-    return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
+  if (!machine.isWritable(folder)) return fault('disk', `${folder} cannot be written`, 'give the account of the service the folder');
+  if (free < LEAST_DISK_MIB) return fault('disk', message, `make room: SQLite stops when nothing is left (${DATA_FOLDER})`);
+  if (free < LITTLE_DISK_MIB) return warning('disk', message, 'make room on the disk of DATA_FOLDER before it is full');
   return volatileFolder(folder, settings, machine) ?? ok('disk', message);
 }
 
@@ -159,8 +144,7 @@ function existing(folder: string): string {
 /** @param paths files, or folders whose newest file counts. */
 export function checkBackups(paths: readonly string[], now = new Date()): readonly Finding[] {
   return paths.map((path) => {
-    const advice =
-      'check that the job that makes backups runs, and try to restore one: docs/backup-and-restore.md';
+    const advice = 'check that the job that makes backups runs, and try to restore one: docs/backup-and-restore.md';
     const newest = newestFile(path);
     if (newest === undefined) return fault('backup', `there is none at ${path}`, advice);
     const hours = Math.floor((now.getTime() - newest.at.getTime()) / 3_600_000);
@@ -175,7 +159,5 @@ function newestFile(path: string): { file: string; at: Date; bytes: number } | u
   if (found === undefined) return undefined;
   if (!found.isDirectory()) return { file: path, at: found.mtime, bytes: found.size };
   const files = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile());
-  return files
-    .flatMap(({ name }) => newestFile(join(path, name)) ?? [])
-    .sort((one, other) => other.at.getTime() - one.at.getTime())[0];
+  return files.flatMap(({ name }) => newestFile(join(path, name)) ?? []).sort((one, other) => other.at.getTime() - one.at.getTime())[0];
 }

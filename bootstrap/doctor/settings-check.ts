@@ -1,15 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../../config/import/placeholders.ts';
-import {
-  GENERATED,
-  isSetting,
-  misspeltSettings,
-  readSettings,
-  type Settings,
-  SettingsError,
-} from '../../config/settings.ts';
-import { keptEnvironment } from '../first-start.ts';
+import type { Environment } from '../../config/configuration-files/placeholders.ts';
+import { GENERATED, isSetting, misspeltSettings, readSettings, type Settings, SettingsError } from '../../config/settings.ts';
+import { keptEnvironment } from '../start/first-start.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
 const CHECK = 'settings';
@@ -36,11 +29,7 @@ export function checkSettings(environment: Environment): ReadSettings {
   try {
     const settings = readSettings(filled);
     const findings = misspeltSettings(environment).map((line) =>
-      warning(
-        CHECK,
-        line,
-        'correct the name by docs/settings.md, or remove the variable from the environment',
-      ),
+      warning(CHECK, line, 'correct the name by docs/settings.md, or remove the variable from the environment'),
     );
     if (!isStarted) findings.push(notStarted(settings));
     if (!Object.keys(environment).some((name) => isSetting(name) && environment[name] !== ''))
@@ -63,10 +52,7 @@ function missingOf(kept: Environment): readonly string[] {
 /** Whoever runs the doctor in a shell of their own would read that all is well with defaults that nobody serves with. */
 function ofNoService({ DATA_FOLDER }: Settings, isStarted: boolean): Finding {
   return isStarted
-    ? ok(
-        CHECK,
-        `none is in this environment: this is about the service that keeps its data in ${DATA_FOLDER}`,
-      )
+    ? ok(CHECK, `none is in this environment: this is about the service that keeps its data in ${DATA_FOLDER}`)
     : warning(
         CHECK,
         'none is in this environment, so it is not that of a service: what follows is about defaults',
@@ -82,11 +68,7 @@ function adviceOn(line: string): string {
 
 function notStarted({ DATA_FOLDER }: Settings): Finding {
   const message = `there are no secrets in the environment, and none in ${join(DATA_FOLDER, 'secrets.env')}`;
-  return warning(
-    CHECK,
-    message,
-    'the first start generates them; where it was started before, name its DATA_FOLDER',
-  );
+  return warning(CHECK, message, 'the first start generates them; where it was started before, name its DATA_FOLDER');
 }
 
 /** What a first start generated opens everything. */

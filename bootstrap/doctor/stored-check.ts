@@ -39,11 +39,7 @@ export async function checkStored(settings: Settings, now = new Date()): Promise
     ];
     if (tenants.length > looked.length)
       findings.push(
-        warning(
-          'keys',
-          `only ${MAX_TENANTS} of ${tenants.length} tenants were looked at`,
-          'watch the metrics of certificates',
-        ),
+        warning('keys', `only ${MAX_TENANTS} of ${tenants.length} tenants were looked at`, 'watch the metrics of certificates'),
       );
     return { findings, tenantId: tenants.find(({ status }) => status === 'active')?.id };
   } finally {
@@ -58,20 +54,8 @@ async function ofSecrets({ maintenance }: Store, keyIds: readonly string[]): Pro
   const resealed = await maintenance.resealedKeys();
   const isOver = former.every((id) => resealed.includes(id));
   return isOver
-    ? [
-        warning(
-          check,
-          'nothing is sealed under the former ones of MASTER_SECRET',
-          'take them out at the next restart',
-        ),
-      ]
-    : [
-        warning(
-          check,
-          `MASTER_SECRET has ${former.length} former ones that are still needed`,
-          'run "npx vidimus reseal"',
-        ),
-      ];
+    ? [warning(check, 'nothing is sealed under the former ones of MASTER_SECRET', 'take them out at the next restart')]
+    : [warning(check, `MASTER_SECRET has ${former.length} former ones that are still needed`, 'run "npx vidimus reseal"')];
 }
 
 /** A row that the service did not write gives nobody access; somebody may have tried. */
@@ -131,10 +115,7 @@ export function endingOf(chain: KeyChain, now: Date): Finding[] {
   return ends.flatMap(({ what, at, renews }) => {
     const days = daysUntil(at, now);
     const name = `the ${what} of the key chain "${id}" of ${tenantId}`;
-    const advice =
-      root === undefined
-        ? 'bring a new certificate (docs/keys.md)'
-        : `POST /key-chain/${id}/rotate (docs/keys.md)`;
+    const advice = root === undefined ? 'bring a new certificate (docs/keys.md)' : `POST /key-chain/${id}/rotate (docs/keys.md)`;
     if (at <= now) return [fault('keys', `${name} has ended`, advice)];
     return days < ENDING_DAYS && !renews ? [warning('keys', `${name} ends in ${days} days`, advice)] : [];
   });
@@ -143,28 +124,15 @@ export function endingOf(chain: KeyChain, now: Date): Finding[] {
 /** Lists that the service publishes are signed anew by themselves, hours before they end. */
 async function ofLists({ maintenance }: Store, now: Date): Promise<Finding[]> {
   const ended = await maintenance.endingTrustLists(now, LISTS);
-  const advice =
-    'start the service, which signs the lists again while it runs; if it runs, its log has the reason';
+  const advice = 'start the service, which signs the lists again while it runs; if it runs, its log has the reason';
   const findings = ended
     .slice(0, MAX_LINES)
     .map(({ tenantId, id }) => fault('lists', `the trust list "${id}" of ${tenantId} has ended`, advice));
   const held = await maintenance.heldTrustLists(new Date(now.getTime() - 48 * HOUR_MS));
   if (held > 0)
-    findings.push(
-      warning(
-        'lists',
-        `${held} trust lists of others need somebody to look at them`,
-        'GET /trust/lists names them',
-      ),
-    );
+    findings.push(warning('lists', `${held} trust lists of others need somebody to look at them`, 'GET /trust/lists names them'));
   const failing = await maintenance.failingLists(new Date(now.getTime() - HOUR_MS));
   if (failing > 0)
-    findings.push(
-      warning(
-        'lists',
-        `${failing} status lists that credentials follow cannot be had`,
-        'GET /cache/stats names them',
-      ),
-    );
+    findings.push(warning('lists', `${failing} status lists that credentials follow cannot be had`, 'GET /cache/stats names them'));
   return findings.length > 0 ? findings : [ok('lists', 'none has ended')];
 }

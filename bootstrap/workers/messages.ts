@@ -1,4 +1,4 @@
-import type { MeasuredProcess } from '../telemetry.ts';
+import type { MeasuredProcess } from '../wiring/telemetry.ts';
 
 /** What a supervisor tells a worker; a connection comes with the first. */
 export type ToWorker =

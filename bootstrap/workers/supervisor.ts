@@ -1,15 +1,14 @@
 import { createServer } from 'node:net';
 import { PinoLog } from '../../adapters/system/pino-log.ts';
 import type { Settings } from '../../config/settings.ts';
-import { stopAccepting } from '../accepting.ts';
-import { Closers } from '../closers.ts';
-import { openMetricsServer } from '../metrics-address.ts';
-import { currentRelease } from '../release.ts';
-import { startFailure } from '../start-failure.ts';
-import { GRACE_MS } from '../stopping.ts';
+import { openMetricsServer } from '../start/metrics-address.ts';
+import { startFailure } from '../start/start-failure.ts';
+import { GRACE_MS } from '../start/stopping.ts';
+import { stopAccepting } from '../wiring/accepting.ts';
+import { Closers } from '../wiring/closers.ts';
+import { currentRelease } from '../wiring/release.ts';
+import type { MeasuredProcess } from '../wiring/telemetry.ts';
 import { Handover } from './handover.ts';
-import { RestartPause } from './restart-pause.ts';
-import { WorkerMetrics } from './worker-metrics.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
 /** Beyond its grace a worker has this long to let go of what it holds. */
@@ -24,9 +23,7 @@ export class Supervisor {
   readonly #log: PinoLog;
   readonly #handover = new Handover();
   // What a connection begins with is read by the worker that gets it.
-  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) =>
-    this.#handover.accept(connection),
-  );
+  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) => this.#handover.accept(connection));
   readonly #workers = new Set<WorkerProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   readonly #closers = new Closers();
@@ -37,11 +34,7 @@ export class Supervisor {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#log = new PinoLog({
-      level: settings.LOG_LEVEL,
-      version: currentRelease().version,
-      sharesOutput: true,
-    });
+    this.#log = new PinoLog({ level: settings.LOG_LEVEL, version: currentRelease().version, sharesOutput: true });
     this.#server.maxConnections = settings.MAX_CONNECTIONS;
   }
 
@@ -154,9 +147,7 @@ export class Supervisor {
         this.#replaceAtEnd(worker, restartPause);
       } catch (error) {
         if (this.#isStopping) return;
-        this.#log.error('a worker could not be started; another try follows', {
-          reason: startFailure(error),
-        });
+        this.#log.error('a worker could not be started; another try follows', { reason: startFailure(error) });
         this.#restart(restartPause, performance.now() - began);
       }
     }, restartPause.after(livedMs));
@@ -174,4 +165,55 @@ export class Supervisor {
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((done) => setTimeout(done, milliseconds));
+}
+
+const FIRST_MS = 200;
+const LONGEST_MS = 60_000;
+/** A worker that lived for so long did not end because of how it starts. */
+const LIVED_MS = 60_000;
+
+/** How long to wait until a worker is started in place of one that ended: twice as long each time that one ends early. */
+export class RestartPause {
+  #milliseconds = FIRST_MS;
+
+  /** @param livedMs how long the one that ended has lived. @returns milliseconds. */
+  after(livedMs: number): number {
+    if (livedMs >= LIVED_MS) this.#milliseconds = FIRST_MS;
+    const pause = this.#milliseconds;
+    this.#milliseconds = Math.min(2 * pause, LONGEST_MS);
+    return pause;
+  }
+}
+
+/** A worker, as far as metrics are concerned. */
+type Measured = { measure(): Promise<MeasuredProcess | undefined> };
+
+/**
+ * The metrics of all workers, those that ended too: a sum that becomes smaller looks like one that began anew, and what was counted long
+ * ago like something that happens now.
+ */
+class WorkerMetrics<Worker extends Measured> {
+  readonly #last = new Map<Worker, MeasuredProcess>();
+  #ended: readonly MeasuredProcess[] = [];
+
+  /** A worker that says nothing in time counts with what it said last. @param restarts how many workers came in place of one that ended. */
+  async text(workers: Iterable<Worker>, restarts: number): Promise<string> {
+    const { mergedText } = await import('../../adapters/system/metrics/merged-text.ts');
+    await Promise.all(
+      Array.from(workers, async (worker) => {
+        const measured = await worker.measure();
+        if (measured !== undefined) this.#last.set(worker, measured);
+      }),
+    );
+    return mergedText([...this.#ended, ...this.#last.values()], restarts);
+  }
+
+  /** It ended: what it counted stays. */
+  async remove(worker: Worker): Promise<void> {
+    const last = this.#last.get(worker);
+    this.#last.delete(worker);
+    if (last === undefined) return;
+    const { mergedCounts } = await import('../../adapters/system/metrics/merged-text.ts');
+    this.#ended = [await mergedCounts([...this.#ended, last])];
+  }
 }

@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { WorkerFailure } from '../start-failure.ts';
-import type { MeasuredProcess } from '../telemetry.ts';
+import { WorkerFailure } from '../start/start-failure.ts';
+import type { MeasuredProcess } from '../wiring/telemetry.ts';
 import { FIRST, type FromWorker, FURTHER, type ToWorker } from './messages.ts';
 import { Questions } from './questions.ts';
 
@@ -13,11 +13,7 @@ const PROGRAM = fileURLToPath(new URL(`worker${extname(fileURLToPath(import.meta
 /** A worker that is busy for longer is left out this time. */
 const MEASURE_MS = 2_000;
 
-export type WorkerEnd = {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly livedMs: number;
-};
+export type WorkerEnd = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly livedMs: number };
 
 export type WorkerOptions = {
   readonly isFirst: boolean;
@@ -41,13 +37,9 @@ export class WorkerProcess {
 
   constructor({ isFirst, environment, taken, gone, readMetrics }: WorkerOptions) {
     const born = performance.now();
-    this.#child = fork(PROGRAM, [isFirst ? FIRST : FURTHER], {
-      env: environment,
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
+    this.#child = fork(PROGRAM, [isFirst ? FIRST : FURTHER], { env: environment, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     this.ended = new Promise((resolve) => {
-      const end = (code: number | null, signal: NodeJS.Signals | null) =>
-        resolve({ code, signal, livedMs: performance.now() - born });
+      const end = (code: number | null, signal: NodeJS.Signals | null) => resolve({ code, signal, livedMs: performance.now() - born });
       this.#child.once('exit', end);
       // It could not even be started.
       this.#child.once('error', () => end(null, null));

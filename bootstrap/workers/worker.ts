@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { readSettings } from '../../config/settings.ts';
 import { shareOfWorker } from '../../config/worker-share.ts';
-import { settleAfterStart } from '../after-start.ts';
-import { keptEnvironment, namesFromFile } from '../first-start.ts';
-import type { RunningService } from '../service.ts';
-import { startFailure } from '../start-failure.ts';
-import { GRACE_MS, NOTICE_MS } from '../stopping.ts';
+import { settleAfterStart } from '../start/after-start.ts';
+import { keptEnvironment, namesFromFile } from '../start/first-start.ts';
+import type { RunningService } from '../start/service.ts';
+import { startFailure } from '../start/start-failure.ts';
+import { GRACE_MS, NOTICE_MS } from '../start/stopping.ts';
 import { FIRST, type FromWorker, type ToWorker } from './messages.ts';
 import { Questions } from './questions.ts';
 
@@ -32,7 +32,7 @@ process.once('disconnect', () => void stop());
 try {
   const environment = keptEnvironment(process.env);
   const settings = shareOfWorker(readSettings(environment, namesFromFile(process.env, environment)));
-  const { startService } = await import('../service.ts');
+  const { startService } = await import('../start/service.ts');
   const role = { isFirst: process.argv[2] === FIRST, listens: false, readMetrics };
   service = await startService(settings, environment, role);
   settleAfterStart();

@@ -20,9 +20,7 @@ export class WebhookVerificationError extends Error {
  */
 export function verifyWebhook(headers, rawBody, secrets, { toleranceSeconds = 300, now = new Date() } = {}) {
   const keys = [secrets].flat().map(keyOf);
-  const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) =>
-    headerOf(headers, `webhook-${name}`),
-  );
+  const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => headerOf(headers, `webhook-${name}`));
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is no time');
   if (!(Math.abs(now.getTime() / 1000 - Number(timestamp)) <= toleranceSeconds)) {
     throw new WebhookVerificationError('the call was made too long ago, or a clock is wrong');

@@ -21,14 +21,7 @@ export type TenantActor = typeof SYSTEM | ClientActor<TenantId>;
 export type Actor = TenantActor | ClientActor<null>;
 
 export type AuditKind = AuditedKind | (typeof OTHER_KINDS)[number];
-const OTHER_KINDS = [
-  'session',
-  'deferred-transaction',
-  'wallet-status-list',
-  'followed-trust-list',
-  'cache',
-  'audit-log',
-] as const;
+const OTHER_KINDS = ['session', 'deferred-transaction', 'wallet-status-list', 'followed-trust-list', 'cache', 'audit-log'] as const;
 export const AUDIT_KINDS: readonly AuditKind[] = [
   ...RESOURCES.flatMap((resource) => ('shown' in resource ? [resource.kind] : [])),
   ...OTHER_KINDS,
@@ -91,11 +84,7 @@ export type AuditChange = {
 export type EntryReference = { readonly tenantId: string; readonly sequence: number; readonly hash: string };
 
 /** What an entry says beyond its columns. */
-export type AuditDetail = {
-  readonly changes: readonly ChangedMember[];
-  readonly requestId?: string;
-  readonly of?: EntryReference;
-};
+export type AuditDetail = { readonly changes: readonly ChangedMember[]; readonly requestId?: string; readonly of?: EntryReference };
 
 /** A link of a chain, as it is stored. */
 export type AuditEntry = Omit<AuditChange, 'changes'> & {

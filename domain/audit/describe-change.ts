@@ -14,12 +14,7 @@ const SILENT = ['id', 'tenantId', 'createdAt', 'updatedAt', 'version', 'revision
 const MAX_SHOWN = 2_000;
 
 /** What a write made of a thing: `before` is undefined for a new one, `after` for one that went. */
-export function describeChange(
-  kind: AuditedKind,
-  target: string,
-  before: object | undefined,
-  after: object | undefined,
-): AuditChange {
+export function describeChange(kind: AuditedKind, target: string, before: object | undefined, after: object | undefined): AuditChange {
   if (after === undefined) return { action: 'removed', kind, target, changes: [] };
   const resource = resourceOf(kind);
   const changes = compare(resource, before as Members | undefined, after as Members);
@@ -32,13 +27,9 @@ export function describeChange(
 /** Of a client its secret is told apart from its rights, and both from each other's names in the store. */
 export function describeClient(before: Client, after: Client, now: Date): AuditChange {
   const { clientId } = after;
-  const ofSecret = (action: AuditAction): AuditChange => ({
-    ...{ action, kind: 'client', target: clientId, changes: [{ member: 'secret' }] },
-  });
+  const ofSecret = (action: AuditAction): AuditChange => ({ action, kind: 'client', target: clientId, changes: [{ member: 'secret' }] });
   if (before.secretHash !== after.secretHash) return ofSecret('rotated');
-  if (before.pickUp !== null && after.pickUp === null) {
-    return ofSecret(before.pickUp.expiresAt <= now ? 'expired' : 'fetched');
-  }
+  if (before.pickUp !== null && after.pickUp === null) return ofSecret(before.pickUp.expiresAt <= now ? 'expired' : 'fetched');
   return describeChange('client', clientId, before, after);
 }
 
@@ -69,20 +60,14 @@ export function describeRevocation(
     changes: [
       { member: 'status', after: status },
       { member: 'credentials', after: changes.length },
-      ...(credentialConfigurationId === undefined
-        ? []
-        : [{ member: 'credentialConfigurationId', after: credentialConfigurationId }]),
+      ...(credentialConfigurationId === undefined ? [] : [{ member: 'credentialConfigurationId', after: credentialConfigurationId }]),
       ...(reason === undefined ? [] : [{ member: 'reason', after: reason }]),
     ],
   };
 }
 
 /** @param list of a wallet provider, with which credentials of these sessions fell. */
-export function describeFallenWallets(
-  list: string,
-  credentials: number,
-  sessionIds: readonly string[],
-): AuditChange {
+export function describeFallenWallets(list: string, credentials: number, sessionIds: readonly string[]): AuditChange {
   const changes = [
     { member: 'status', after: 1 },
     { member: 'credentials', after: credentials },
@@ -113,9 +98,7 @@ export function describeConfirmedSigner(list: string, fingerprint: string): Audi
 
 /** @param request PKCS#10 as base64 of its DER. */
 export function describeCertificateRequest(keyChainId: string, request: string): AuditChange {
-  const changes = [
-    { member: 'requestSha256', after: hash('sha256', Buffer.from(request, 'base64'), 'base64url') },
-  ];
+  const changes = [{ member: 'requestSha256', after: hash('sha256', Buffer.from(request, 'base64'), 'base64url') }];
   return { action: 'requested', kind: 'key-chain', target: keyChainId, changes };
 }
 
@@ -172,5 +155,4 @@ function shown(member: string, before: unknown, after: unknown): ChangedMember {
 }
 
 /** Null and absent are alike. */
-const canonical = (value: unknown) =>
-  canonicalJson(value, (member) => member !== null && member !== undefined);
+const canonical = (value: unknown) => canonicalJson(value, (member) => member !== null && member !== undefined);

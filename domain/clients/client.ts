@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { listUpTo, Reference } from '../shared/bounds.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import type { TenantId } from '../shared/ids.ts';
@@ -63,9 +63,7 @@ export function isSecretCurrent(
   return revision === secretRevision - 1 && formerSecretUntil !== null && now < formerSecretUntil;
 }
 
-export const ClientId = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/, 'letters, digits and . _ : @ -, at most 128');
+export const ClientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/, 'letters, digits and . _ : @ -, at most 128');
 
 const allowList = (what: string) =>
   z
@@ -77,27 +75,23 @@ const allowList = (what: string) =>
         'writes nothing that all configurations rest on, such as keys and trust lists',
     );
 
-export const ClientCreation = z
-  .object({
-    clientId: ClientId.describe('`client_id` at `POST /oauth2/token`; unique in the whole service'),
-    roles: listUpTo(Role, 20).describe('Only those that you hold yourself can be granted'),
-    secret: z
-      .string()
-      .min(16, 'at least 16 characters; leave it out and one is generated')
-      .max(256)
-      .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
-      .optional()
-      .describe('Generated, and shown once, unless stated'),
-    description: z.string().max(1000).nullish().describe('For administrators'),
-    allowedPresentationConfigs: allowList('presentation'),
-    allowedIssuanceConfigs: allowList('credential'),
-  })
-  .meta({ id: 'ClientCreation' });
+export const ClientCreation = object({
+  clientId: ClientId.describe('`client_id` at `POST /oauth2/token`; unique in the whole service'),
+  roles: listUpTo(Role, 20).describe('Only those that you hold yourself can be granted'),
+  secret: z
+    .string()
+    .min(16, 'at least 16 characters; leave it out and one is generated')
+    .max(256)
+    .regex(/^[\x21-\x7e]+$/, 'printable ASCII without spaces')
+    .optional()
+    .describe('Generated, and shown once, unless stated'),
+  description: z.string().max(1000).nullish().describe('For administrators'),
+  allowedPresentationConfigs: allowList('presentation'),
+  allowedIssuanceConfigs: allowList('credential'),
+}).meta({ id: 'ClientCreation' });
 export type ClientCreation = z.infer<typeof ClientCreation>;
 
-export const ClientUpdate = ClientCreation.omit({ clientId: true, secret: true }).meta({
-  id: 'ClientUpdate',
-});
+export const ClientUpdate = ClientCreation.omit({ clientId: true, secret: true }).meta({ id: 'ClientUpdate' });
 export type ClientUpdate = z.infer<typeof ClientUpdate>;
 
 /**
@@ -105,19 +99,13 @@ export type ClientUpdate = z.infer<typeof ClientUpdate>;
  * @throws Failure `invalid_input` for `tenants:manage`, `forbidden` for a role the granter lacks.
  */
 export function assertMayGrant(granted: readonly Role[], granter: readonly Role[]): void {
-  if (granted.includes('tenants:manage')) {
-    throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
-  }
+  if (granted.includes('tenants:manage')) throw invalidInput('roles', 'a client that manages tenants cannot belong to a tenant');
   const missing = granted.filter((role) => !granter.includes(role));
-  if (missing.length > 0) {
-    throw new Failure('forbidden', `you can only grant roles that you hold; you lack ${missing.join(', ')}`);
-  }
+  if (missing.length > 0) throw new Failure('forbidden', `you can only grant roles that you hold; you lack ${missing.join(', ')}`);
 }
 
 /** Whether there are configurations that the client may not use. */
-export function isRestricted(
-  client: Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>,
-): boolean {
+export function isRestricted(client: Pick<Client, 'allowedPresentationConfigs' | 'allowedIssuanceConfigs'>): boolean {
   const lists = [client.allowedPresentationConfigs, client.allowedIssuanceConfigs];
   return lists.some((allowed) => allowed !== null && allowed.length > 0);
 }
@@ -130,7 +118,5 @@ export function mayUse(allowed: readonly string[] | null, configurationId: strin
 /** @throws Failure `forbidden` when a configuration is outside the client's list. */
 export function assertMayUse(allowed: readonly string[] | null, configurationIds: readonly string[]): void {
   const foreign = configurationIds.find((id) => !mayUse(allowed, id));
-  if (foreign !== undefined) {
-    throw new Failure('forbidden', `this client may not use the configuration ${JSON.stringify(foreign)}`);
-  }
+  if (foreign !== undefined) throw new Failure('forbidden', `this client may not use the configuration ${JSON.stringify(foreign)}`);
 }

@@ -29,7 +29,7 @@ const MAX_NAME_LENGTH = 256;
  * Reads the claims of a verified token.
  * @returns undefined when it does not say for whom it is: nobody is anybody by default.
  */
-export function readExternalIdentity(
+export function parseExternalIdentity(
   claims: JsonObject,
   { subjectClaim, actorClaim, rolesClaim }: ExternalIdentityRules,
 ): ExternalIdentity | undefined {
@@ -39,8 +39,8 @@ export function readExternalIdentity(
   if (subject === undefined || clientId === undefined || !isFit(clientId)) return undefined;
   const places = rolesClaim === undefined ? USUAL_PLACES : [rolesClaim];
   const found = places.map((place) => valueAt(claims, place)).find((value) => value !== undefined);
-  const person = actorClaim === subjectClaim ? undefined : readPerson(claims[actorClaim], clientId);
-  return { subject, clientId, roles: readRoles(found), ...(person !== undefined && { person }) };
+  const person = actorClaim === subjectClaim ? undefined : parsePerson(claims[actorClaim], clientId);
+  return { subject, clientId, roles: parseRoles(found), ...(person !== undefined && { person }) };
 }
 
 /** Characters of a person's name that are kept as they are. */
@@ -48,11 +48,8 @@ const MAX_PERSON_LENGTH = 100;
 /** Of client and person together, in the column of the audit log. */
 const MAX_ACTOR_LENGTH = 250;
 
-/**
- * The name stands in logs, so one that is long or has control characters is replaced by its hash, which still tells
- * persons apart.
- */
-function readPerson(value: Json | undefined, clientId: string): string | undefined {
+/** The name stands in logs, so one that is long or has control characters is replaced by its hash, which still tells persons apart. */
+function parsePerson(value: Json | undefined, clientId: string): string | undefined {
   if (typeof value !== 'string' || value === '' || value === clientId) return undefined;
   const isPlain = value.length <= MAX_PERSON_LENGTH && /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(value);
   const isFitting = clientId.length + value.length <= MAX_ACTOR_LENGTH;
@@ -70,7 +67,7 @@ function isFit(clientId: string): boolean {
 }
 
 /** Providers have roles of their own in the same place, so names that we do not know are passed over. */
-function readRoles(value: unknown): readonly Role[] {
+function parseRoles(value: unknown): readonly Role[] {
   if (!Array.isArray(value) || value.length > MAX_ROLES) return [];
   return [
     ...new Set(

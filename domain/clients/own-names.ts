@@ -22,10 +22,7 @@ export function assertOwnNames(
   for (const [member, names] of Object.entries(wanted.names)) {
     const added = names.filter((name) => !before?.names[member]?.includes(name));
     if (foreign.some((other) => added.some((name) => other.names[member]?.includes(name)))) {
-      throw new Failure(
-        'forbidden',
-        `${member} is that of another configuration, which this client may not use`,
-      );
+      throw new Failure('forbidden', `${member} is that of another configuration, which this client may not use`);
     }
   }
 }

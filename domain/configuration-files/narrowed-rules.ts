@@ -114,8 +114,7 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
   {
     kind: 'trust-list',
     path: SCHEME,
-    message:
-      /^(missing$|lists of this type have|either policies or notices|an absolute URI|an address that begins)/,
+    message: /^(missing$|lists of this type have|either policies or notices|an absolute URI|an address that begins)/,
     acceptedBy: FIRST,
     because: 'ETSI TS 119 602 section 6.3 and annexes D to H',
     change: 'complete the scheme information, or remove LoTEType',
@@ -164,7 +163,6 @@ export const NARROWED_RULES: readonly NarrowedRule[] = [
 /** @returns the rule that a fault of a file comes from; undefined for faults that no release accepted. */
 export function narrowedRuleOf(kind: FileKind, { path, message }: FieldError): NarrowedRule | undefined {
   return NARROWED_RULES.find(
-    (rule) =>
-      (rule.kind === undefined || rule.kind === kind) && rule.path.test(path) && rule.message.test(message),
+    (rule) => (rule.kind === undefined || rule.kind === kind) && rule.path.test(path) && rule.message.test(message),
   );
 }

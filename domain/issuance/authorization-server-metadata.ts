@@ -12,11 +12,7 @@ export type AuthorizationServerParts = {
   readonly issuer: string;
   readonly issuance: Pick<
     EffectiveIssuance,
-    | 'walletAttestationRequired'
-    | 'walletProviderTrustLists'
-    | 'walletClients'
-    | 'refreshTokenSeconds'
-    | 'algorithms'
+    'walletAttestationRequired' | 'walletProviderTrustLists' | 'walletClients' | 'refreshTokenSeconds' | 'algorithms'
   >;
   readonly configurations: readonly CredentialConfiguration[];
   readonly profile: Profile | null;
@@ -26,9 +22,7 @@ export type AuthorizationServerParts = {
  * Authorization server metadata (RFC 8414 section 2) of the built-in server.
  * @param aggregation whether the tenant's status lists are listed.
  */
-export function authorizationServerMetadata(
-  parts: AuthorizationServerParts & { readonly aggregation: boolean },
-): JsonObject {
+export function authorizationServerMetadata(parts: AuthorizationServerParts & { readonly aggregation: boolean }): JsonObject {
   const { issuer, issuance, configurations, aggregation } = parts;
   const interactive = configurations.some(({ iaeActions }) => (iaeActions ?? []).length > 0)
     ? `${issuer}/interactive-authorization`
@@ -53,8 +47,7 @@ function serverMetadata(
   { issuance, configurations, profile }: AuthorizationServerParts,
   grantTypes: readonly string[],
 ): Record<string, unknown> {
-  const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } =
-    issuance;
+  const { walletAttestationRequired, walletProviderTrustLists, walletClients, refreshTokenSeconds } = issuance;
   const hasClients = walletClients.length > 0;
   const algorithms = publishedAlgorithms(issuance);
   // Where it is neither demanded nor trusted, wallets shall not try.
@@ -73,11 +66,7 @@ function serverMetadata(
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     // RFC 8414 section 2: left out, it would mean the implicit grant, too
-    grant_types_supported: [
-      'authorization_code',
-      ...grantTypes,
-      ...(refreshTokenSeconds > 0 ? ['refresh_token'] : []),
-    ],
+    grant_types_supported: ['authorization_code', ...grantTypes, ...(refreshTokenSeconds > 0 ? ['refresh_token'] : [])],
     code_challenge_methods_supported: ['S256'],
     // RFC 9207 section 3
     authorization_response_iss_parameter_supported: true,

@@ -18,7 +18,7 @@ export function hasBinaryClaims(schema: JsonObject): boolean {
 /**
  * Claims whose schema says `contentEncoding: base64`, as data URIs (SD-JWT VC section 2.2.2.4); their media type is
  * `contentMediaType`. What is a data URI already stays as it is.
- * @throws Error for a text that is neither; `binaryFaults` says which.
+ * @throws Error for a text that is neither; `findBinaryProblems` says which.
  */
 export function withDataUris(claims: JsonObject, schema: JsonObject): JsonObject {
   return converted(claims, schema, schema, '', (path) => {
@@ -29,19 +29,13 @@ export function withDataUris(claims: JsonObject, schema: JsonObject): JsonObject
 const MESSAGE = 'is neither base64 nor a data URI';
 
 /** Binary claims that are texts of another kind. Paths begin with a dot. */
-export function binaryFaults(claims: JsonObject, schema: JsonObject): readonly FieldError[] {
+export function findBinaryProblems(claims: JsonObject, schema: JsonObject): readonly FieldError[] {
   const faults: FieldError[] = [];
   converted(claims, schema, schema, '', (path) => faults.push({ path, message: MESSAGE }));
   return faults;
 }
 
-function converted(
-  value: Json,
-  here: JsonObject | undefined,
-  root: JsonObject,
-  path: string,
-  refuse: (path: string) => void,
-): Json {
+function converted(value: Json, here: JsonObject | undefined, root: JsonObject, path: string, refuse: (path: string) => void): Json {
   const schema = referredSchema(here, root);
   if (schema === undefined) return value;
   if (typeof value === 'string') return isBinary(schema) ? dataUri(value, schema, () => refuse(path)) : value;

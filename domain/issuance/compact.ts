@@ -1,9 +1,8 @@
 import type { Json, JsonObject } from '../shared/json.ts';
 
 /**
- * A document without members that say nothing: absent and null ones, and empty arrays, at any depth. Items of an
- * array stay as they are counted: in a claims path (OpenID4VCI 1.0 appendix C) a null means every element. Empty
- * objects stay, since some of them say "anything".
+ * A document without members that say nothing: absent and null ones, and empty arrays, at any depth. Items of an array stay as they are
+ * counted: in a claims path (OpenID4VCI 1.0 appendix C) a null means every element. Empty objects stay, since some of them say "anything".
  */
 export function compact(members: Readonly<Record<string, unknown>>): JsonObject {
   const kept: Record<string, Json> = {};

@@ -1,14 +1,14 @@
-import { readDisclosureFrame } from '../formats/sd-jwt/disclosure-frame.ts';
-import { sdJwtFaults } from '../formats/sd-jwt/issue.ts';
+import { parseDisclosureFrame } from '../formats/sd-jwt/disclosure-frame.ts';
+import { findSdJwtClaimProblems } from '../formats/sd-jwt/issue.ts';
 import { Failure, type FieldError } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import type { ClaimPath, CredentialConfig } from './credential-config.ts';
-import { claimTypeFaults } from './element-types.ts';
+import { findClaimTypeProblems } from './element-types.ts';
 import { type KnownClaims, strangersIn } from './frame-names.ts';
-import { frameFaults } from './frame-schema.ts';
-import { mdocFaults, mdocTypeFaults, staticElements } from './mdoc-claims.ts';
-import { algorithmFaults, bindingMethodFaults } from './stated-abilities.ts';
-import { ruleFaults, typeRules } from './type-rules.ts';
+import { findFrameProblems } from './frame-schema.ts';
+import { findMdocProblems, findMdocTypeProblems, staticElements } from './mdoc-claims.ts';
+import { findAlgorithmProblems, findBindingMethodProblems } from './stated-abilities.ts';
+import { findTypeRuleProblems, typeRules } from './type-rules.ts';
 
 /** The members of a credential configuration that have to fit each other. */
 type Judged = {
@@ -24,28 +24,26 @@ type Judged = {
 };
 
 /** What is wrong with a configuration although each member by itself is fine. */
-export function configurationFaults(body: Judged): readonly FieldError[] {
+export function findConfigurationProblems(body: Judged): readonly FieldError[] {
   const isMdoc = body.config.format === 'mso_mdoc';
   return [
-    ...bindingFaults(body),
-    ...bindingMethodFaults(body.config, body.keyBinding),
-    ...algorithmFaults(body.config),
-    ...(isMdoc ? faultsOfMdoc(body) : faultsOfSdJwt(body)),
+    ...findBindingProblems(body),
+    ...findBindingMethodProblems(body.config, body.keyBinding),
+    ...findAlgorithmProblems(body.config),
+    ...(isMdoc ? findMdocConfigurationProblems(body) : findSdJwtConfigurationProblems(body)),
   ];
 }
 
-function bindingFaults({ config, keyBinding, ...body }: Judged): FieldError[] {
+function findBindingProblems({ config, keyBinding, ...body }: Judged): FieldError[] {
   if (keyBinding) return [];
   // ISO/IEC 18013-5 section 9.1.2.4: deviceKeyInfo is mandatory.
-  if (config.format === 'mso_mdoc') {
-    return [{ path: 'keyBinding', message: 'an mdoc is always bound to a key of the device' }];
-  }
+  if (config.format === 'mso_mdoc') return [{ path: 'keyBinding', message: 'an mdoc is always bound to a key of the device' }];
   return (['proofTypes', 'keyAttestationsRequired'] as const)
     .filter((name) => isGiven(body[name]))
     .map((path) => ({ path, message: 'needs keyBinding: nothing is proved for a credential without a key' }));
 }
 
-function faultsOfMdoc(body: Judged): readonly FieldError[] {
+function findMdocConfigurationProblems(body: Judged): readonly FieldError[] {
   const foreign = (['vct', 'disclosureFrame'] as const)
     .filter((name) => isGiven(body[name]))
     .map((path) => ({ path, message: 'belongs to dc+sd-jwt' }));
@@ -56,25 +54,20 @@ function faultsOfMdoc(body: Judged): readonly FieldError[] {
   }
   const place = isGiven(claims) ? 'claims' : 'config.claimsByNamespace';
   const elements = claims ?? held;
-  const formFaults = elements === undefined ? [] : mdocFaults(config, elements);
-  const faults =
-    elements === undefined || formFaults.length > 0
-      ? formFaults
-      : mdocTypeFaults(config, elements).slice(0, MAX_FAULTS);
+  const formFaults = elements === undefined ? [] : findMdocProblems(config, elements);
+  const faults = elements === undefined || formFaults.length > 0 ? formFaults : findMdocTypeProblems(config, elements).slice(0, MAX_FAULTS);
   return [...foreign, ...faults.map(({ path, message }) => ({ path: place + path, message }))];
 }
 
 /** More faults are not reported at once. */
 const MAX_FAULTS = 20;
 
-function faultsOfSdJwt(body: Judged): readonly FieldError[] {
+function findSdJwtConfigurationProblems(body: Judged): readonly FieldError[] {
   const { disclosureFrame, schema, claims, claimsWebhook } = body;
   try {
-    const frame = isGiven(disclosureFrame) ? readDisclosureFrame(disclosureFrame) : undefined;
-    const faults = isGiven(claims)
-      ? [...sdJwtFaults(claims, frame), ...claimTypeFaults(body.vct, claims)]
-      : [];
-    const rules = ruleFaults(typeRules(body.vct), {
+    const frame = isGiven(disclosureFrame) ? parseDisclosureFrame(disclosureFrame) : undefined;
+    const faults = isGiven(claims) ? [...findSdJwtClaimProblems(claims, frame), ...findClaimTypeProblems(body.vct, claims)] : [];
+    const rules = findTypeRuleProblems(typeRules(body.vct), {
       frame,
       schema: schema ?? undefined,
       claims: isGiven(claimsWebhook) ? undefined : (claims ?? undefined),
@@ -82,10 +75,8 @@ function faultsOfSdJwt(body: Judged): readonly FieldError[] {
     const all = [
       ...faults.map(({ path, message }) => ({ path: `claims${path}`, message })),
       ...rules,
-      ...(frame !== undefined && isGiven(schema) ? frameFaults(frame, schema, 'disclosureFrame') : []),
-      ...(frame !== undefined && !isGiven(claimsWebhook)
-        ? strangersIn(frame, knownClaims(body), 'disclosureFrame')
-        : []),
+      ...(frame !== undefined && isGiven(schema) ? findFrameProblems(frame, schema, 'disclosureFrame') : []),
+      ...(frame !== undefined && !isGiven(claimsWebhook) ? strangersIn(frame, knownClaims(body), 'disclosureFrame') : []),
     ];
     return all.slice(0, MAX_FAULTS);
   } catch (error) {
@@ -96,9 +87,7 @@ function faultsOfSdJwt(body: Judged): readonly FieldError[] {
 
 function knownClaims({ claims, config, vct, schema }: Judged): KnownClaims {
   const ofType = isJsonObject(vct) && Array.isArray(vct['claims']) ? (vct['claims'] as readonly Json[]) : [];
-  const paths = ofType.flatMap((entry) =>
-    isJsonObject(entry) && Array.isArray(entry['path']) ? [entry['path'] as ClaimPath] : [],
-  );
+  const paths = ofType.flatMap((entry) => (isJsonObject(entry) && Array.isArray(entry['path']) ? [entry['path'] as ClaimPath] : []));
   return {
     values: isGiven(claims) ? [claims] : [],
     paths: [...(config.claims ?? []).map(({ path }) => path), ...paths],

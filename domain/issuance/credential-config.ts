@@ -2,12 +2,9 @@ import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { ImageUri } from '../shared/web-address.ts';
 import { written } from '../shared/written.ts';
-import { Locale, Logo, DisplayText as Text } from './display.ts';
+import { Color, Locale, Logo, DisplayText as Text } from '../tenants/display.ts';
 import { BY_FORMAT, StatedAbilities } from './stated-abilities.ts';
 
-export const Color = z
-  .string()
-  .regex(/^#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, 'a CSS hex colour');
 /** Claims path pointer (OpenID4VCI 1.0 appendix C). */
 const ClaimPath = listUpTo(z.union([textUpTo(200), z.number().int(), z.null()]), 32).describe(
   'Member names, positions, or null for all entries of an array; such as `["address", "street"]`. Of an mdoc, what follows ' +
@@ -39,9 +36,7 @@ const CredentialDisplay = written({
 });
 
 /** OAuth scope-token (RFC 6749 section 3.3). */
-const Scope = z
-  .string()
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
+const Scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'a scope without spaces, quotes or backslashes');
 
 const ElementName = textUpTo(200);
 const Namespace = textUpTo(500);
@@ -73,8 +68,7 @@ export const CredentialConfig = written({
 })
   .superRefine((config, context) => {
     const isMdoc = config.format === 'mso_mdoc';
-    const refuse = (path: (string | number)[], message: string) =>
-      context.addIssue({ code: 'custom', path, message });
+    const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
     if (isMdoc && config.docType === undefined) refuse(['docType'], 'mso_mdoc needs a document type');
     for (const name of ['docType', 'namespace', 'claimsByNamespace'] as const) {
       if (!isMdoc && config[name] !== undefined) refuse([name], 'belongs to mso_mdoc');
@@ -93,9 +87,7 @@ export const CredentialConfig = written({
       if (!isMdoc && typeof first !== 'string') refuse(['claims', index, 'path'], 'begins with a name');
       // OpenID4VCI 1.0 appendix C: keys of CBOR maps may be negative, positions may not
       const positions = isMdoc ? [second] : [second, ...below];
-      if (positions.some((part) => typeof part === 'number' && part < 0)) {
-        refuse(['claims', index, 'path'], 'a position is 0 or more');
-      }
+      if (positions.some((part) => typeof part === 'number' && part < 0)) refuse(['claims', index, 'path'], 'a position is 0 or more');
     });
     for (const { index, text } of contradictions(claims)) refuse(['claims', index, 'path'], text);
   })

@@ -1,9 +1,9 @@
 import type { Profile } from '../shared/finding.ts';
-import { olderRuleFindings } from '../shared/merge-change.ts';
+import { findOlderRuleProblems } from '../shared/merge-change.ts';
 import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type CredentialConfiguration, CredentialConfigurationBody } from './configuration.ts';
-import { credentialFindings } from './credential-findings.ts';
+import { findCredentialProblems } from './credential-findings.ts';
 
 export const credentialConfigurationResource = resource<CredentialConfiguration>()({
   kind: 'credential-configuration',
@@ -14,8 +14,8 @@ export const credentialConfigurationResource = resource<CredentialConfiguration>
   changing: ['keyChain', 'cert'],
   edited: (configuration: CredentialConfiguration) => configuration,
   findings: (configuration: CredentialConfiguration, profile: Profile | null) => [
-    ...credentialFindings(configuration, profile),
-    ...olderRuleFindings(CredentialConfigurationBody, configuration),
+    ...findCredentialProblems(configuration, profile),
+    ...findOlderRuleProblems(CredentialConfigurationBody, configuration),
   ],
   secrets: {
     ...webhookKey('claimsWebhook', 'CLAIMS_WEBHOOK_KEY'),

@@ -1,4 +1,4 @@
-import { contrastFindings } from '../shared/contrast.ts';
+import { findContrastProblems } from '../shared/contrast.ts';
 import type { Finding, Profile } from '../shared/finding.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { isUriReference } from '../shared/uri.ts';
@@ -26,23 +26,23 @@ const MDL_ELEMENTS = [
  * What wallets, verifiers or a law refuse of what a configuration issues.
  * @param profile of the tenant: what is left open is then as the profile says.
  */
-export function credentialFindings(stored: CredentialConfigurationBody, profile: Profile | null): Finding[] {
+export function findCredentialProblems(stored: CredentialConfigurationBody, profile: Profile | null): Finding[] {
   const configuration = effectiveCredential(stored, profile);
   const isMdoc = configuration.config.format === 'mso_mdoc';
   return [
-    ...bindingFindings(configuration),
-    ...reuseFindings(configuration),
-    ...activeSetFindings(configuration),
-    ...followingFindings(configuration),
-    ...displayFindings(configuration),
-    ...validityFindings(configuration),
-    ...nameFindings(configuration),
-    ...(isMdoc ? licenceFindings(configuration) : disclosureFindings(configuration)),
+    ...findBindingProblems(configuration),
+    ...findReuseProblems(configuration),
+    ...findActiveSetProblems(configuration),
+    ...findFollowingProblems(configuration),
+    ...findDisplayProblems(configuration),
+    ...findValidityProblems(configuration),
+    ...findNameProblems(configuration),
+    ...(isMdoc ? findLicenceProblems(configuration) : findDisclosureProblems(configuration)),
   ];
 }
 
 /** Names are stored as they are written; release 0.1.0 accepted any text. */
-function nameFindings({ vct }: CredentialConfigurationBody): Finding[] {
+function findNameProblems({ vct }: CredentialConfigurationBody): Finding[] {
   const names = isJsonObject(vct) ? { 'vct.vct': vct['vct'], 'vct.extends': vct['extends'] } : { vct };
   return Object.entries(names).flatMap(([member, name]) =>
     typeof name !== 'string' || isUriReference(name)
@@ -52,15 +52,14 @@ function nameFindings({ vct }: CredentialConfigurationBody): Finding[] {
             rule: 'RFC 3986 section 4.1',
             member,
             concerns: 'wallets whose libraries parse names of types as URIs',
-            message:
-              'the name contains characters of no URI, and such wallets reject all that the tenant issues',
+            message: 'the name contains characters of no URI, and such wallets reject all that the tenant issues',
             change: 'use a name such as urn:example:student:1',
           },
         ],
   );
 }
 
-function bindingFindings(configuration: CredentialConfigurationBody): Finding[] {
+function findBindingProblems(configuration: CredentialConfigurationBody): Finding[] {
   const { keyBinding, keyAttestationsRequired } = configuration;
   if (!keyBinding) {
     return [
@@ -81,14 +80,11 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
         concerns: 'wallets made with the library of the European reference wallet in its HAIP mode',
         message:
           'wallets with that library cannot read the metadata of an issuer that has a key-bound configuration without keyAttestationsRequired',
-        change:
-          'set it to {} or to what keys need, and name lists of wallet providers in walletProviderTrustLists',
+        change: 'set it to {} or to what keys need, and name lists of wallet providers in walletProviderTrustLists',
       },
     ];
   }
-  const missing = (['jwt', 'attestation'] as const).find(
-    (type) => !proofTypesOf(configuration).includes(type),
-  );
+  const missing = (['jwt', 'attestation'] as const).find((type) => !proofTypesOf(configuration).includes(type));
   if (missing === undefined) return [];
   return [
     {
@@ -102,7 +98,7 @@ function bindingFindings(configuration: CredentialConfigurationBody): Finding[] 
   ];
 }
 
-function reuseFindings({ keyBinding, credentialReusePolicy }: CredentialConfigurationBody): Finding[] {
+function findReuseProblems({ keyBinding, credentialReusePolicy }: CredentialConfigurationBody): Finding[] {
   const isGiven = credentialReusePolicy !== null && credentialReusePolicy !== undefined;
   if (isGiven || !keyBinding) return [];
   return [
@@ -117,7 +113,7 @@ function reuseFindings({ keyBinding, credentialReusePolicy }: CredentialConfigur
   ];
 }
 
-function activeSetFindings({ oneActiveSet }: CredentialConfigurationBody): Finding[] {
+function findActiveSetProblems({ oneActiveSet }: CredentialConfigurationBody): Finding[] {
   if (oneActiveSet !== true) return [];
   return [
     {
@@ -133,7 +129,7 @@ function activeSetFindings({ oneActiveSet }: CredentialConfigurationBody): Findi
 /** What lives for less is looked at when it is issued, and that is enough (TS3 1.5 section 2.4.3). */
 const SHORT_LIVED_SECONDS = 86_400;
 
-function followingFindings(configuration: CredentialConfigurationBody): Finding[] {
+function findFollowingProblems(configuration: CredentialConfigurationBody): Finding[] {
   const { statusManagement, keyAttestationsRequired, followWalletStatus, lifeTime } = configuration;
   const isAttested = keyAttestationsRequired !== null && keyAttestationsRequired !== undefined;
   const isShort = (lifeTime ?? 0) < SHORT_LIVED_SECONDS;
@@ -143,17 +139,16 @@ function followingFindings(configuration: CredentialConfigurationBody): Finding[
       profileRule: 'EUDI TS3 1.5 section 2.4.3',
       member: 'statusManagement',
       concerns: 'providers of personal identification data, who have to revoke it with its wallet',
-      message:
-        'the credential ends with what the wallet provider keeps, and is not revoked when the wallet is',
+      message: 'the credential ends with what the wallet provider keeps, and is not revoked when the wallet is',
       change: 'set it to true, or followWalletStatus to false where that is not wanted',
     },
   ];
 }
 
-function displayFindings({ config }: CredentialConfigurationBody): Finding[] {
+function findDisplayProblems({ config }: CredentialConfigurationBody): Finding[] {
   if (config.display !== undefined && config.display.length > 0) {
     return config.display.flatMap(({ background_color: background, text_color: text }, index) =>
-      contrastFindings(`config.display.${index}.text_color`, { background, text }),
+      findContrastProblems(`config.display.${index}.text_color`, { background, text }),
     );
   }
   return [
@@ -167,7 +162,7 @@ function displayFindings({ config }: CredentialConfigurationBody): Finding[] {
   ];
 }
 
-function validityFindings({ config, lifeTime, statusManagement }: CredentialConfigurationBody): Finding[] {
+function findValidityProblems({ config, lifeTime, statusManagement }: CredentialConfigurationBody): Finding[] {
   if (typeof lifeTime === 'number' && lifeTime < SPREAD_LIFETIME_SECONDS) {
     return [
       {
@@ -179,8 +174,7 @@ function validityFindings({ config, lifeTime, statusManagement }: CredentialConf
       },
     ];
   }
-  if (statusManagement || config.format === 'mso_mdoc' || (lifeTime !== null && lifeTime !== undefined))
-    return [];
+  if (statusManagement || config.format === 'mso_mdoc' || (lifeTime !== null && lifeTime !== undefined)) return [];
   return [
     {
       rule: 'Regulation (EU) No 910/2014 article 5a',
@@ -193,7 +187,7 @@ function validityFindings({ config, lifeTime, statusManagement }: CredentialConf
   ];
 }
 
-function disclosureFindings({ disclosureFrame, config, vct }: CredentialConfigurationBody): Finding[] {
+function findDisclosureProblems({ disclosureFrame, config, vct }: CredentialConfigurationBody): Finding[] {
   const findings: Finding[] = [];
   if (disclosureFrame === null || disclosureFrame === undefined) {
     findings.push({
@@ -219,7 +213,7 @@ function disclosureFindings({ disclosureFrame, config, vct }: CredentialConfigur
 }
 
 /** Only what the configuration itself holds can be looked at before there is a holder. */
-function licenceFindings({ config, claims }: CredentialConfigurationBody): Finding[] {
+function findLicenceProblems({ config, claims }: CredentialConfigurationBody): Finding[] {
   const held = claims ?? staticElements(config);
   if (config.docType !== MDL || !isJsonObject(held)) return [];
   const namespace = held['org.iso.18013.5.1'];

@@ -16,21 +16,14 @@ export function resolveConfiguration(
 ): CredentialConfiguration {
   const { credential_identifier: identifier, credential_configuration_id: configurationId } = body;
   if ((identifier === undefined) === (configurationId === undefined)) {
-    throw new Failure(
-      'invalid_credential_request',
-      'send either credential_identifier or credential_configuration_id',
-    );
+    throw new Failure('invalid_credential_request', 'send either credential_identifier or credential_configuration_id');
   }
   const given = identifier ?? configurationId;
-  if (typeof given !== 'string')
-    throw new Failure('invalid_credential_request', 'the identifier must be a string');
+  if (typeof given !== 'string') throw new Failure('invalid_credential_request', 'the identifier must be a string');
   const named = identifier === undefined ? given : identifiedBy(given, token);
   if (identifier !== undefined) {
     if (!token.identifiers || !token.credentialConfigurationIds.includes(named)) {
-      throw new Failure(
-        'unknown_credential_identifier',
-        'the token response named no such credential identifier',
-      );
+      throw new Failure('unknown_credential_identifier', 'the token response named no such credential identifier');
     }
   }
   const configuration = find(named);
@@ -57,29 +50,21 @@ type Binding = Pick<CredentialConfiguration, 'keyBinding' | 'proofTypes' | 'keyA
  * @returns undefined for a configuration that binds no key, whatever was sent.
  * @throws Failure `invalid_proof`, `invalid_credential_request`.
  */
-export function readProofs(body: JsonObject, binding: Binding, batchSize: number): Proofs | undefined {
+export function parseProofs(body: JsonObject, binding: Binding, batchSize: number): Proofs | undefined {
   if (!binding.keyBinding) return undefined;
   const { proofs } = body;
   if (!isJsonObject(proofs)) throw new Failure('invalid_proof', 'proofs are missing');
   const supported = proofTypesOf(binding);
   const [named, ...others] = Object.keys(proofs);
   const type = others.length === 0 ? supported.find((known) => known === named) : undefined;
-  if (type === undefined) {
-    throw new Failure('invalid_proof', `send exactly one proof type, of: ${supported.join(', ')}`);
-  }
+  if (type === undefined) throw new Failure('invalid_proof', `send exactly one proof type, of: ${supported.join(', ')}`);
   const texts = proofs[type];
-  if (!isTexts(texts) || texts.length === 0) {
-    throw new Failure('invalid_proof', `proofs.${type} must be a non-empty array of strings`);
-  }
+  if (!isTexts(texts) || texts.length === 0) throw new Failure('invalid_proof', `proofs.${type} must be a non-empty array of strings`);
   // OpenID4VCI 1.0 appendix F.3
-  if (type === 'attestation' && texts.length !== 1) {
-    throw new Failure('invalid_proof', 'send exactly one key attestation');
-  }
+  if (type === 'attestation' && texts.length !== 1) throw new Failure('invalid_proof', 'send exactly one key attestation');
   const most = Math.max(1, batchSize);
   // OpenID4VCI 1.0 section 12.2.4
-  if (texts.length > most) {
-    throw new Failure('invalid_credential_request', `at most ${most} proofs in one request`);
-  }
+  if (texts.length > most) throw new Failure('invalid_credential_request', `at most ${most} proofs in one request`);
   return { type, texts };
 }
 

@@ -11,11 +11,7 @@ const DAY = 24 * HOUR;
  * them instead. No credential counts longer than it was meant to.
  * @param drawn for this copy alone, from 0 to below 1; `drawnWithin` spreads those of a batch.
  */
-export function credentialTimes(
-  now: Date,
-  lifeTimeSeconds: number | null | undefined,
-  drawn: number,
-): { iat: number; exp?: number } {
+export function credentialTimes(now: Date, lifeTimeSeconds: number | null | undefined, drawn: number): { iat: number; exp?: number } {
   const seconds = Math.floor(now.getTime() / 1000);
   if (lifeTimeSeconds === null || lifeTimeSeconds === undefined) return { iat: roundDown(seconds, DAY) };
   const unit = lifeTimeSeconds > 2 * DAY ? DAY : HOUR;

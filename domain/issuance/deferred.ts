@@ -31,16 +31,15 @@ export type DeferredTransaction = {
   readonly errorMessage: string | null;
   /** Of the wallet's attestations, which its credentials are going to follow; sealed at rest, null where they follow none. */
   readonly walletStatuses: readonly WalletStatus[] | null;
+  /** When the wallet was authorized; null in transactions of earlier releases. */
+  readonly authorizedAt: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly expiresAt: Date;
 };
 
 /** The status that the clock says: a transaction past its end is over even before the job wrote it down. */
-export function deferredStatusAt(
-  { status, expiresAt }: Pick<DeferredTransaction, 'status' | 'expiresAt'>,
-  now: Date,
-): DeferredStatus {
+export function deferredStatusAt({ status, expiresAt }: Pick<DeferredTransaction, 'status' | 'expiresAt'>, now: Date): DeferredStatus {
   return (status === 'pending' || status === 'ready') && expiresAt <= now ? 'expired' : status;
 }
 
@@ -58,17 +57,10 @@ export const DEFERRED_MOVES = {
   /** Its session ended or was revoked before the wallet came. */
   refuse: { from: ['ready'], to: 'failed' },
   expire: { from: ['pending', 'ready'], to: 'expired' },
-} as const satisfies Record<
-  string,
-  { readonly from: readonly DeferredStatus[]; readonly to: DeferredStatus }
->;
+} as const satisfies Record<string, { readonly from: readonly DeferredStatus[]; readonly to: DeferredStatus }>;
 
 /** Where a transaction is over. Keys of the wallet are of no use any more and are erased (OpenID4VCI 1.0 section 15.4.1). */
-export const DEFERRED_ENDS: readonly DeferredStatus[] = [
-  DEFERRED_MOVES.retrieve.to,
-  DEFERRED_MOVES.fail.to,
-  DEFERRED_MOVES.expire.to,
-];
+export const DEFERRED_ENDS: readonly DeferredStatus[] = [DEFERRED_MOVES.retrieve.to, DEFERRED_MOVES.fail.to, DEFERRED_MOVES.expire.to];
 
 /** What one step does to a deferred transaction whose time is not over. */
 export type DeferredChange = { readonly id: string } & (

@@ -1,30 +1,20 @@
 import { type Cbor, isArray, isBytes, isMap, isUint, TAG, Tagged } from '../formats/cbor/values.ts';
-import { readElementValue } from '../formats/mdoc/element-values.ts';
-import { type FieldError, fieldFaults } from '../shared/failure.ts';
+import { parseElementValue } from '../formats/mdoc/element-values.ts';
+import { collectFieldErrors, type FieldError } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 
 /** Members by name; a pattern covers families such as `age_over_NN`. */
-type Members<T> = {
-  readonly byName: Readonly<Record<string, T>>;
-  readonly byPattern?: readonly (readonly [RegExp, T])[];
-};
+type Members<T> = { readonly byName: Readonly<Record<string, T>>; readonly byPattern?: readonly (readonly [RegExp, T])[] };
 type ElementType = { readonly name: string; readonly accepts: (value: Cbor) => boolean };
 type ListType = { readonly name: string; readonly list: ValueType };
-type MapType = {
-  readonly name: string;
-  readonly map: Members<ValueType>;
-  readonly required?: readonly string[];
-};
+type MapType = { readonly name: string; readonly map: Members<ValueType>; readonly required?: readonly string[] };
 type ValueType = ElementType | ListType | MapType;
 type TypeTable = { readonly source: string; readonly elements: Members<ValueType> };
 
 const text: ElementType = { name: 'a text', accepts: (value) => typeof value === 'string' };
 const uint: ElementType = { name: 'a whole number of at least 0', accepts: isUint };
 const bool: ElementType = { name: 'true or false', accepts: (value) => typeof value === 'boolean' };
-const bytes: ElementType = {
-  name: 'an image or other bytes in base64, not empty',
-  accepts: (value) => isBytes(value) && value.length > 0,
-};
+const bytes: ElementType = { name: 'an image or other bytes in base64, not empty', accepts: (value) => isBytes(value) && value.length > 0 };
 const day: ElementType = { name: 'a date (YYYY-MM-DD)', accepts: (value) => hasTag(value, TAG.fullDate) };
 const dayOrTime: ElementType = {
   name: 'a date (YYYY-MM-DD) or a time (RFC 3339)',
@@ -148,8 +138,7 @@ const filledText: ElementType = {
 };
 const dayText: ElementType = {
   name: 'a date (YYYY-MM-DD)',
-  accepts: (value) =>
-    typeof value === 'string' && fieldFaults(() => readElementValue('', 'birth_date', value)).length === 0,
+  accepts: (value) => typeof value === 'string' && collectFieldErrors(() => parseElementValue('', 'birth_date', value)).length === 0,
 };
 const SD_JWT_PID: TypeTable = {
   source: 'PID Rulebook section 4.1',
@@ -175,32 +164,32 @@ const SD_JWT_PID: TypeTable = {
 const SD_JWT_PID_TYPE = /^urn:eudi:pid:/;
 
 /** Wrong types of the elements of a namespace; paths begin with a dot. Elements that have no CBOR form are left out. */
-export function elementTypeFaults(namespace: string, elements: JsonObject): readonly FieldError[] {
+export function findElementTypeProblems(namespace: string, elements: JsonObject): readonly FieldError[] {
   const table = Object.hasOwn(MDOC_TABLES, namespace) ? MDOC_TABLES[namespace] : undefined;
   if (table === undefined) return [];
   return Object.entries(elements).flatMap(([name, json]) => {
     const type = typeOf(table.elements, name);
     if (type === undefined) return [];
-    return typeFaults(type, readElementValue(namespace, name, json), `.${name}`, table.source);
+    return findTypeProblems(type, parseElementValue(namespace, name, json), `.${name}`, table.source);
   });
 }
 
 /** Wrong types of the claims of an SD-JWT VC whose type has a table; paths begin with a dot. */
-export function claimTypeFaults(vct: unknown, claims: JsonObject): readonly FieldError[] {
+export function findClaimTypeProblems(vct: unknown, claims: JsonObject): readonly FieldError[] {
   const type = isJsonObject(vct) ? vct['vct'] : vct;
   if (typeof type !== 'string' || !SD_JWT_PID_TYPE.test(type)) return [];
   return Object.entries(claims).flatMap(([name, json]) => {
     const expected = typeOf(SD_JWT_PID.elements, name);
-    return expected === undefined ? [] : typeFaults(expected, asMaps(json), `.${name}`, SD_JWT_PID.source);
+    return expected === undefined ? [] : findTypeProblems(expected, asMaps(json), `.${name}`, SD_JWT_PID.source);
   });
 }
 
-function typeFaults(type: ValueType, value: Cbor, path: string, source: string): FieldError[] {
+function findTypeProblems(type: ValueType, value: Cbor, path: string, source: string): FieldError[] {
   const wrong = { path, message: `must be ${type.name} (${source})` };
   if ('accepts' in type) return type.accepts(value) ? [] : [wrong];
   if ('list' in type) {
     if (!isArray(value)) return [wrong];
-    return value.flatMap((entry, index) => typeFaults(type.list, entry, `${path}.${index}`, source));
+    return value.flatMap((entry, index) => findTypeProblems(type.list, entry, `${path}.${index}`, source));
   }
   if (!isMap(value)) return [wrong];
   const missing = (type.required ?? [])
@@ -208,7 +197,7 @@ function typeFaults(type: ValueType, value: Cbor, path: string, source: string):
     .map((name) => ({ path: `${path}.${name}`, message: `is required (${source})` }));
   const wrongMembers = [...value].flatMap(([key, member]) => {
     const memberType = typeOf(type.map, String(key));
-    return memberType === undefined ? [] : typeFaults(memberType, member, `${path}.${String(key)}`, source);
+    return memberType === undefined ? [] : findTypeProblems(memberType, member, `${path}.${String(key)}`, source);
   });
   return [...missing, ...wrongMembers];
 }

@@ -1,11 +1,7 @@
-import {
-  CONTENT_ENCRYPTION,
-  type Compression,
-  type ContentEncryption,
-} from '../formats/jose/content-encryption.ts';
+import { CONTENT_ENCRYPTION, type Compression, type ContentEncryption } from '../formats/jose/content-encryption.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { isOnCurve, type PublicJwk, readPublicJwk } from '../shared/jwk.ts';
+import { isOnCurve, type PublicJwk, parsePublicJwk } from '../shared/jwk.ts';
 import type { IssuanceConfigurationBody } from './issuance-configuration.ts';
 
 /** How a wallet wants to have its answer. */
@@ -26,7 +22,7 @@ const refused = (message: string) => new Failure('invalid_encryption_parameters'
  * @returns undefined for an answer in the clear.
  * @throws Failure `invalid_encryption_parameters`.
  */
-export function readResponseEncryption(
+export function parseResponseEncryption(
   body: JsonObject,
   offer: { readonly use: IssuanceConfigurationBody['responseEncryption']; readonly encrypted: boolean },
 ): ResponseEncryption | undefined {
@@ -43,14 +39,12 @@ export function readResponseEncryption(
   if (enc === undefined) throw refused(`enc must be one of: ${CONTENT_ENCRYPTION.join(', ')}`);
   const { zip } = wanted;
   if (zip !== undefined && zip !== 'DEF') throw refused('zip must be DEF or absent');
-  return { recipient: readRecipient(wanted['jwk']), enc, zip };
+  return { recipient: parseRecipient(wanted['jwk']), enc, zip };
 }
 
-function readRecipient(value: Json | undefined): PublicJwk {
-  const key = readPublicJwk(value);
-  if (key?.crv !== 'P-256' || !isOnCurve(key) || !isJsonObject(value)) {
-    throw refused('jwk must be a public key on P-256');
-  }
+function parseRecipient(value: Json | undefined): PublicJwk {
+  const key = parsePublicJwk(value);
+  if (key?.crv !== 'P-256' || !isOnCurve(key) || !isJsonObject(value)) throw refused('jwk must be a public key on P-256');
   const { alg, use, kid } = value;
   // OpenID4VCI 1.0 section 10: the alg of the JWK is that of the JWE
   if (alg !== 'ECDH-ES') throw refused('jwk must have the alg ECDH-ES');

@@ -23,11 +23,7 @@ export type KnownClaims = {
 export function strangersIn(frame: Frame, known: KnownClaims, path: string): readonly FieldError[] {
   const names = memberNames(known);
   const isStranger = (key: string | number) =>
-    typeof key === 'string' &&
-    names.size > 0 &&
-    !names.has(key) &&
-    !PROTOCOL_CLAIMS.has(key) &&
-    !mayHave(known.schema, key);
+    typeof key === 'string' && names.size > 0 && !names.has(key) && !PROTOCOL_CLAIMS.has(key) && !mayHave(known.schema, key);
   const fault = (place: string, key: string | number): FieldError => {
     const meant = closestName(String(key), [...names]);
     const question = meant === undefined ? '' : `; did you mean ${meant}?`;
@@ -57,17 +53,7 @@ function memberNames({ values, paths, schema }: KnownClaims): ReadonlySet<string
 }
 
 /** Parts of a schema whose members are not looked for. */
-const ELSEWHERE = [
-  '$ref',
-  '$dynamicRef',
-  'allOf',
-  'anyOf',
-  'oneOf',
-  'if',
-  'dependentSchemas',
-  'patternProperties',
-  'additionalProperties',
-];
+const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas', 'patternProperties', 'additionalProperties'];
 
 /** Whether the schema may speak of a member beside those that it lists; what it rules out is told elsewhere. */
 function mayHave(schema: JsonObject | undefined, name: string): boolean {
@@ -78,9 +64,7 @@ function mayHave(schema: JsonObject | undefined, name: string): boolean {
 function inside({ values, paths, schema }: KnownClaims, key: string): KnownClaims {
   const next = schema === undefined ? undefined : schemaAt(schema, key);
   return {
-    values: values
-      .map((value) => valueAt(value, [key]) as Json | undefined)
-      .filter((value) => value !== undefined),
+    values: values.map((value) => valueAt(value, [key]) as Json | undefined).filter((value) => value !== undefined),
     paths: paths
       .filter(([first]) => first === null || String(first) === key)
       .map((path) => path.slice(1))

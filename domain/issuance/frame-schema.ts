@@ -3,11 +3,10 @@ import type { FieldError } from '../shared/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 
 /**
- * Places of a disclosure frame that no document of this JSON Schema has: a member that the schema rules out, a
- * position beyond the end of an array, members of what is no object. References and combinations of schemas are not
- * followed; what they say may allow anything.
+ * Places of a disclosure frame that no document of this JSON Schema has: a member that the schema rules out, a position beyond the end of
+ * an array, members of what is no object. References and combinations of schemas are not followed; what they say may allow anything.
  */
-export function frameFaults(frame: Frame, schema: JsonObject, path: string): readonly FieldError[] {
+export function findFrameProblems(frame: Frame, schema: JsonObject, path: string): readonly FieldError[] {
   const faults: FieldError[] = [];
   const positions = [...frame.hidden].filter((key) => typeof key === 'number');
   const names = [...frame.hidden].filter((key) => typeof key === 'string');
@@ -19,7 +18,7 @@ export function frameFaults(frame: Frame, schema: JsonObject, path: string): rea
   for (const [key, child] of frame.children) {
     const below = schemaAt(schema, key);
     if (below === false) faults.push(absent(path, key));
-    else if (below !== undefined) faults.push(...frameFaults(child, below, `${path}.${key}`));
+    else if (below !== undefined) faults.push(...findFrameProblems(child, below, `${path}.${key}`));
   }
   return faults;
 }
@@ -76,8 +75,7 @@ function asSchema(value: Json | undefined): JsonObject | false | undefined {
 const OTHER_TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'number', 'integer', 'string']);
 
 function admitsType({ type }: JsonObject, wanted: 'object' | 'array'): boolean {
-  const excludes = (name: Json | undefined) =>
-    OTHER_TYPES.has(name) || name === (wanted === 'object' ? 'array' : 'object');
+  const excludes = (name: Json | undefined) => OTHER_TYPES.has(name) || name === (wanted === 'object' ? 'array' : 'object');
   return !(Array.isArray(type) ? (type as readonly Json[]).every(excludes) : excludes(type));
 }
 

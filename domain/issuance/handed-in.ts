@@ -1,10 +1,10 @@
 import { decodeCbor } from '../formats/cbor/decode.ts';
-import { readCoseKey } from '../formats/cose/key.ts';
-import { readCoseSign1 } from '../formats/cose/sign1.ts';
-import { readMso } from '../formats/mdoc/mso.ts';
-import { requireMap } from '../formats/mdoc/open.ts';
-import { openSdJwt } from '../formats/sd-jwt/parse.ts';
-import { readHolderKey } from '../formats/sd-jwt/sd-jwt-vc.ts';
+import { parseCoseKey } from '../formats/cose/key.ts';
+import { parseCoseSign1 } from '../formats/cose/sign1.ts';
+import { parseMso } from '../formats/mdoc/mso.ts';
+import { parseMap } from '../formats/mdoc/parse.ts';
+import { parseSdJwt } from '../formats/sd-jwt/parse.ts';
+import { parseHolderKey } from '../formats/sd-jwt/sd-jwt-vc.ts';
 import { decodeBase64url } from '../shared/base64url.ts';
 import type { Finding } from '../shared/finding.ts';
 import { type PublicJwk, thumbprint } from '../shared/jwk.ts';
@@ -14,16 +14,12 @@ import type { CredentialConfiguration } from './configuration.ts';
 const CONCERNS = 'the wallet, which cannot keep or present the credential';
 
 /**
- * What a wallet refuses of credentials that a backend made itself. Nobody here knows who may sign them, so signatures are not
- * looked at.
+ * What a wallet refuses of credentials that a backend made itself. Nobody here knows who may sign them, so signatures are not looked at.
  * @param holderKeys that the wallet proved; empty where none is bound.
  */
-export function handedInFindings(
+export function findBackendCredentialProblems(
   credentials: readonly string[],
-  {
-    config,
-    keyBinding,
-  }: { readonly config: Pick<CredentialConfiguration['config'], 'format'>; readonly keyBinding: boolean },
+  { config, keyBinding }: { readonly config: Pick<CredentialConfiguration['config'], 'format'>; readonly keyBinding: boolean },
   holderKeys: readonly PublicJwk[],
 ): Finding[] {
   const findings: Finding[] = [];
@@ -48,17 +44,13 @@ export function handedInFindings(
         change,
       });
     try {
-      const key =
-        config.format === 'mso_mdoc' ? deviceKeyIn(text) : readHolderKey(openSdJwt(text).issuer.payload);
+      const key = config.format === 'mso_mdoc' ? deviceKeyIn(text) : parseHolderKey(parseSdJwt(text).issuer.payload);
       const name = thumbprint(key);
-      if (proven.size > 0 && !proven.has(name))
-        found('it is bound to a key that the wallet did not prove', 'bind it to one of holderKeys');
-      else if (proven.size > 0 && !unbound.delete(name))
-        found('another one is bound to the same key', 'bind each to a key of its own');
+      if (proven.size > 0 && !proven.has(name)) found('it is bound to a key that the wallet did not prove', 'bind it to one of holderKeys');
+      else if (proven.size > 0 && !unbound.delete(name)) found('another one is bound to the same key', 'bind each to a key of its own');
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.reason !== 'holder_key_missing')
-        found(`it is no ${config.format} (${error.message})`, 'hand in what the wallet asked for');
+      if (error.reason !== 'holder_key_missing') found(`it is no ${config.format} (${error.message})`, 'hand in what the wallet asked for');
       else if (keyBinding) found('it is bound to no key', 'bind it to one of holderKeys');
     }
   }
@@ -73,9 +65,9 @@ function ruleOf({ format }: Pick<CredentialConfiguration['config'], 'format'>): 
 function deviceKeyIn(text: string): PublicJwk {
   const bytes = decodeBase64url(text);
   if (bytes === undefined) throw new Refusal('malformed', 'no base64url');
-  const issuerAuth = readCoseSign1(requireMap(decodeCbor(bytes), 'IssuerSigned').get('issuerAuth'));
+  const issuerAuth = parseCoseSign1(parseMap(decodeCbor(bytes), 'IssuerSigned').get('issuerAuth'));
   if (issuerAuth.payload === undefined) throw new Refusal('malformed', 'issuerAuth has no payload');
-  const key = readCoseKey(readMso(issuerAuth.payload).deviceKey);
+  const key = parseCoseKey(parseMso(issuerAuth.payload).deviceKey);
   if (key === undefined) throw new Refusal('holder_key_missing');
   return key;
 }

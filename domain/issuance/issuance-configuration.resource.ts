@@ -1,11 +1,7 @@
 import { fingerprintsOf } from '../formats/der/fingerprints.ts';
 import { resource } from '../shared/resource.ts';
-import {
-  type IssuanceConfiguration,
-  IssuanceConfigurationBody,
-  withDefaults,
-} from './issuance-configuration.ts';
-import { issuanceFindings } from './issuance-findings.ts';
+import { type IssuanceConfiguration, IssuanceConfigurationBody, withDefaults } from './issuance-configuration.ts';
+import { findIssuanceProblems } from './issuance-findings.ts';
 
 export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
   kind: 'issuance-configuration',
@@ -25,7 +21,7 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
   ],
   toldAs: { walletProviderTrustListCertificates: fingerprintsOf },
   edited: withDefaults,
-  findings: issuanceFindings,
+  findings: findIssuanceProblems,
   secrets: {
     'chainedAs.upstream.clientSecret': {
       variable: 'CLIENT_SECRET',
@@ -33,10 +29,5 @@ export const issuanceConfigurationResource = resource<IssuanceConfiguration>()({
       again: 'give the secret itself: the server or the client changed',
     },
   },
-  file: {
-    path: 'issuance/config',
-    body: IssuanceConfigurationBody,
-    refersTo: ['key-chain', 'trust-list'],
-    write: withDefaults,
-  },
+  file: { path: 'issuance/config', body: IssuanceConfigurationBody, refersTo: ['key-chain', 'trust-list'], write: withDefaults },
 });

@@ -1,11 +1,6 @@
-import { contrastFindings } from '../shared/contrast.ts';
+import { findContrastProblems } from '../shared/contrast.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
-import {
-  defaultIssuance,
-  type IssuanceConfiguration,
-  type IssuanceConfigurationBody,
-  withDefaults,
-} from './issuance-configuration.ts';
+import { defaultIssuance, type IssuanceConfiguration, type IssuanceConfigurationBody, withDefaults } from './issuance-configuration.ts';
 
 const HAIP_WALLETS = 'wallets that follow HAIP 1.0, such as the European Digital Identity Wallet';
 const BY_HAIP = { concerns: HAIP_WALLETS, refusedBy: ['haip'] } as const;
@@ -14,32 +9,29 @@ const BY_HAIP = { concerns: HAIP_WALLETS, refusedBy: ['haip'] } as const;
  * What wallets refuse of how a tenant issues.
  * @param profile of the tenant: what is left open is then as the profile says.
  */
-export function issuanceFindings(issuance: IssuanceConfigurationBody, profile: Profile | null): Finding[] {
+export function findIssuanceProblems(issuance: IssuanceConfigurationBody, profile: Profile | null): Finding[] {
   return [
-    ...clientFindings(issuance, profile),
-    ...challengeFindings(issuance),
-    ...tokenFindings(issuance, profile),
-    ...serverFindings(issuance),
-    ...europeanFindings(issuance, profile),
-    ...pageFindings(issuance),
+    ...findClientProblems(issuance, profile),
+    ...findChallengeProblems(issuance),
+    ...findTokenProblems(issuance, profile),
+    ...findServerProblems(issuance),
+    ...findEuropeanProblems(issuance, profile),
+    ...findPageProblems(issuance),
   ];
 }
 
 /** What a tenant does not see that takes a profile on and writes nothing else: whom its issuer lets in from then on. */
-export function profileFindings(
-  profile: Profile | null,
-  stored: IssuanceConfiguration | undefined,
-): Finding[] {
+export function findProfileProblems(profile: Profile | null, stored: IssuanceConfiguration | undefined): Finding[] {
   if (profile === null) return [];
   const issuance = stored === undefined ? defaultIssuance('-') : withDefaults(stored);
-  return clientFindings(issuance, profile).map((finding) => ({
+  return findClientProblems(issuance, profile).map((finding) => ({
     ...finding,
     member: 'profile',
     change: `with POST /issuer/config ${finding.change}`,
   }));
 }
 
-function clientFindings(
+function findClientProblems(
   { walletAttestationRequired, walletProviderTrustLists, walletClients }: IssuanceConfigurationBody,
   profile: Profile | null,
 ): Finding[] {
@@ -70,15 +62,14 @@ function clientFindings(
   return findings;
 }
 
-function challengeFindings({ attestationChallenge }: IssuanceConfigurationBody): Finding[] {
+function findChallengeProblems({ attestationChallenge }: IssuanceConfigurationBody): Finding[] {
   if (attestationChallenge !== 'optional') return [];
   return [
     {
       rule: 'Attestation-based client authentication, section 8',
       profileRule: 'HAIP 1.0 section 4.4.1',
       member: 'attestationChallenge',
-      message:
-        'proofs of possession of wallet attestations are accepted that were made before they were needed',
+      message: 'proofs of possession of wallet attestations are accepted that were made before they were needed',
       change: 'set it to required',
       concerns: 'holders whose wallet made proofs in advance',
       refusedBy: ['haip'],
@@ -86,10 +77,7 @@ function challengeFindings({ attestationChallenge }: IssuanceConfigurationBody):
   ];
 }
 
-function tokenFindings(
-  { dPopRequired, dPopNonce, chainedAs }: IssuanceConfigurationBody,
-  profile: Profile | null,
-): Finding[] {
+function findTokenProblems({ dPopRequired, dPopNonce, chainedAs }: IssuanceConfigurationBody, profile: Profile | null): Finding[] {
   const findings: Finding[] = [];
   const bound = {
     rule: 'RFC 9700 section 2.2.1',
@@ -115,7 +103,7 @@ function tokenFindings(
   return findings;
 }
 
-function serverFindings({ authServers, chainedAs }: IssuanceConfigurationBody): Finding[] {
+function findServerProblems({ authServers, chainedAs }: IssuanceConfigurationBody): Finding[] {
   const findings: Finding[] = [];
   if (authServers.length > 0) {
     findings.push({
@@ -140,7 +128,7 @@ function serverFindings({ authServers, chainedAs }: IssuanceConfigurationBody): 
 
 const EU_WALLETS = 'the European Digital Identity Wallet';
 
-function europeanFindings(
+function findEuropeanProblems(
   { algorithms, walletClients, registrationCert }: IssuanceConfigurationBody,
   profile: Profile | null,
 ): Finding[] {
@@ -178,9 +166,6 @@ function europeanFindings(
   return findings;
 }
 
-function pageFindings({ pages }: IssuanceConfigurationBody): Finding[] {
-  return contrastFindings('pages.textColor', {
-    background: pages?.backgroundColor,
-    text: pages?.textColor,
-  });
+function findPageProblems({ pages }: IssuanceConfigurationBody): Finding[] {
+  return findContrastProblems('pages.textColor', { background: pages?.backgroundColor, text: pages?.textColor });
 }

@@ -1,13 +1,5 @@
 import type { UsedValue } from '../oauth/used-value.ts';
-import {
-  ISSUING_STATUSES,
-  MAX_ISSUANCES,
-  MOVES,
-  RENEWING_STATUSES,
-  type Session,
-  type SessionUse,
-  statusAt,
-} from '../sessions/session.ts';
+import { ISSUING_STATUSES, MAX_ISSUANCES, MOVES, RENEWING_STATUSES, type Session, type SessionUse, statusAt } from '../sessions/session.ts';
 import type { SessionChange } from '../sessions/session-change.ts';
 import { defined } from '../shared/defined.ts';
 import { Failure, OperatorReason } from '../shared/failure.ts';
@@ -47,10 +39,7 @@ export function issuable(
 
 /** Bit i stands for the i-th configuration of the offer; all of them together complete it. */
 function bitsOf({ configurationIds }: Pick<Session, 'configurationIds'>, configurationId: string) {
-  return {
-    bit: 2 ** configurationIds.indexOf(configurationId),
-    all: 2 ** configurationIds.length - 1,
-  };
+  return { bit: 2 ** configurationIds.indexOf(configurationId), all: 2 ** configurationIds.length - 1 };
 }
 
 /** What the session must have issued altogether, so that there is room for one more. */
@@ -63,13 +52,7 @@ type Issuing = Pick<Session, 'id' | 'status' | 'expiresAt' | 'configurationIds' 
  * whoever remembers one that was removed meanwhile finds out.
  * @param grantId of the access token.
  */
-function mayIssue(
-  session: Issuing,
-  configurationId: string,
-  grantId: string | undefined,
-  room: Room,
-  now: Date,
-): SessionChange {
+function mayIssue(session: Issuing, configurationId: string, grantId: string | undefined, room: Room, now: Date): SessionChange {
   const isOver = session.expiresAt <= now && renews(session, configurationId, grantId);
   return {
     ...(isOver ? { anytime: RENEWING_STATUSES } : { running: ISSUING_STATUSES }),
@@ -80,12 +63,7 @@ function mayIssue(
 }
 
 /** The same for what was begun in time: it may end after the session's. */
-function mayStillIssue(
-  session: Issuing,
-  configurationId: string,
-  grantId: string | undefined,
-  room: Room,
-): SessionChange {
+function mayStillIssue(session: Issuing, configurationId: string, grantId: string | undefined, room: Room): SessionChange {
   return {
     anytime: renews(session, configurationId, grantId) ? RENEWING_STATUSES : ISSUING_STATUSES,
     id: session.id,
@@ -128,9 +106,7 @@ export function issue(
   const { credentialConfigurationId: id } = batch;
   const { bit, all } = bitsOf(session, id);
   const change: SessionChange = {
-    ...(spending === undefined
-      ? mayStillIssue(session, id, grantId, room)
-      : mayIssue(session, id, grantId, room, spending.now)),
+    ...(spending === undefined ? mayStillIssue(session, id, grantId, room) : mayIssue(session, id, grantId, room, spending.now)),
     counts: true,
     sets: { bit, all, last: MOVES.complete },
   };
@@ -142,11 +118,7 @@ export function issue(
  * The backend cannot say yet: the session lives at least as long as the transaction. What its credentials are going to
  * follow waits with it.
  */
-export function defer(
-  session: Session,
-  transaction: DeferredTransaction,
-  statuses: readonly WalletStatus[] = [],
-) {
+export function defer(session: Session, transaction: DeferredTransaction, statuses: readonly WalletStatus[] = []) {
   const { credentialConfigurationId, grantId } = transaction;
   const change: SessionChange = {
     ...mayStillIssue(session, credentialConfigurationId, grantId ?? undefined, {}),

@@ -1,15 +1,8 @@
-import { type CompactJws, parseCompactJws, readAlgorithm, readX5c } from '../formats/jose/compact.ts';
+import { type CompactJws, parseAlgorithm, parseCompactJws, parseX5c } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, isTexts, type Json, type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
-import {
-  isOnCurve,
-  type PublicJwk,
-  readPublicJwk,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-  thumbprint,
-} from '../shared/jwk.ts';
+import { isOnCurve, type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm, thumbprint } from '../shared/jwk.ts';
 import type { CredentialConfigurationBody } from './configuration.ts';
 
 export const KEY_ATTESTATION_TYPE = 'key-attestation+jwt';
@@ -47,7 +40,7 @@ export class OpenedKeyAttestations {
   open(text: string): OpenedKeyAttestation {
     const known = this.#opened.get(text);
     if (known !== undefined) return known;
-    const opened = openKeyAttestation(text, this.#keysLeft);
+    const opened = parseKeyAttestation(text, this.#keysLeft);
     this.#keysLeft -= opened.keys.size;
     this.#opened.set(text, opened);
     return opened;
@@ -59,37 +52,26 @@ export class OpenedKeyAttestations {
  * @param maxKeys that it may have; they are counted before any is looked at.
  * @throws Failure `invalid_proof`.
  */
-export function openKeyAttestation(text: string, maxKeys = MAX_KEYS): OpenedKeyAttestation {
+export function parseKeyAttestation(text: string, maxKeys = MAX_KEYS): OpenedKeyAttestation {
   const jws = parseCompactJws(text, { length: MAX_ATTESTATION_LENGTH, members: MAX_STRANGER_MEMBERS });
   if (jws === undefined) throw refused('the key attestation is not a JWT');
   // OpenID4VCI 1.0 appendix D.1
-  if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) {
-    throw refused(`the typ of the key attestation must be ${KEY_ATTESTATION_TYPE}`);
-  }
-  const verdict = readAlgorithm(jws.header, SIGNING_ALGORITHMS);
+  if (jws.header['typ'] !== KEY_ATTESTATION_TYPE) throw refused(`the typ of the key attestation must be ${KEY_ATTESTATION_TYPE}`);
+  const verdict = parseAlgorithm(jws.header, SIGNING_ALGORITHMS);
   // OpenID4VCI 1.0 appendix F.1: from the published list, as the alg of a proof
   if (verdict.fault !== undefined) throw refused('the alg of the key attestation is not supported');
-  return {
-    jws,
-    algorithm: verdict.algorithm,
-    chain: readX5c(jws.header),
-    keys: attestedKeys(jws.payload['attested_keys'], maxKeys),
-  };
+  return { jws, algorithm: verdict.algorithm, chain: parseX5c(jws.header), keys: attestedKeys(jws.payload['attested_keys'], maxKeys) };
 }
 
 function attestedKeys(value: Json | undefined, maxKeys: number): ReadonlyMap<string, Named> {
   // OpenID4VCI 1.0 appendix D.1
   if (!Array.isArray(value) || value.length === 0 || value.length > maxKeys) {
-    throw refused(
-      `attested_keys must be an array of keys, 1 to ${MAX_KEYS} in all attestations of a request`,
-    );
+    throw refused(`attested_keys must be an array of keys, 1 to ${MAX_KEYS} in all attestations of a request`);
   }
   const keys = new Map<string, Named>();
   for (const entry of value as readonly Json[]) {
-    const key = readPublicJwk(entry);
-    if (key === undefined || !isOnCurve(key)) {
-      throw refused('each of attested_keys must be a public EC or OKP key');
-    }
+    const key = parsePublicJwk(entry);
+    if (key === undefined || !isOnCurve(key)) throw refused('each of attested_keys must be a public EC or OKP key');
     const name = thumbprint(key);
     if (keys.has(name)) throw refused('a key stands twice in attested_keys');
     keys.set(name, { key, kid: isJsonObject(entry) ? entry['kid'] : undefined });
@@ -124,13 +106,9 @@ export function firstKey({ keys }: OpenedKeyAttestation): PublicJwk {
  * @returns its nonce, if it has one.
  * @throws Failure `invalid_proof`.
  */
-export function acceptKeyAttestation(
+export function assertKeyAttestationClaims(
   payload: JsonObject,
-  expected: {
-    readonly proofType: 'jwt' | 'attestation';
-    readonly levels: RequiredLevels | undefined;
-    readonly now: Date;
-  },
+  expected: { readonly proofType: 'jwt' | 'attestation'; readonly levels: RequiredLevels | undefined; readonly now: Date },
 ): string | undefined {
   const { iat, exp, nbf, nonce } = payload;
   const now = expected.now.getTime() / 1000;
@@ -146,19 +124,15 @@ export function acceptKeyAttestation(
   if (exp === undefined ? isInProof : typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS) {
     throw refused('the key attestation has expired or does not say when it does');
   }
-  for (const level of ['key_storage', 'user_authentication'] as const) {
-    checkLevel(level, payload[level], expected.levels?.[level]);
-  }
+  for (const level of ['key_storage', 'user_authentication'] as const) assertLevel(level, payload[level], expected.levels?.[level]);
   if (nonce === undefined && isInProof) return undefined;
   // OpenID4VCI 1.0 appendix F.3: there is a nonce endpoint
-  if (typeof nonce !== 'string' || nonce === '') {
-    throw refused('the key attestation has no nonce; get one from the nonce endpoint');
-  }
+  if (typeof nonce !== 'string' || nonce === '') throw refused('the key attestation has no nonce; get one from the nonce endpoint');
   return nonce;
 }
 
 /** OpenID4VCI 1.0 section 12.2.4: one of the published values; none of them implies another. */
-function checkLevel(name: string, value: Json | undefined, wanted: readonly string[] | undefined): void {
+function assertLevel(name: string, value: Json | undefined, wanted: readonly string[] | undefined): void {
   const isList = isTexts(value) && value.length > 0;
   if (value !== undefined && !isList) throw refused(`${name} must be a non-empty array of strings`);
   if (wanted !== undefined && !(isList && wanted.some((one) => value.includes(one)))) {

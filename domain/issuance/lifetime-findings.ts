@@ -1,5 +1,4 @@
-import { type KeyChain, pickKeyChain, signingChain } from '../keys/key-chain.ts';
-import { Failure } from '../shared/failure.ts';
+import { findKeyChain, type KeyChain, signingChain } from '../keys/key-chain.ts';
 import type { Finding } from '../shared/finding.ts';
 import type { CredentialConfigurationBody } from './configuration.ts';
 import { credentialTimes, MDOC_LIFETIME_SECONDS, sdJwtTimes } from './credential.ts';
@@ -8,14 +7,14 @@ import { credentialTimes, MDOC_LIFETIME_SECONDS, sdJwtTimes } from './credential
  * A credential never outlives the certificate of its signer, so a longer lifetime is shortened when it is issued.
  * @param chains of the tenant; without one that signs nothing is found.
  */
-export function lifetimeFindings(
+export function findLifetimeProblems(
   { config, keyChainId, lifeTime }: CredentialConfigurationBody,
   chains: readonly KeyChain[],
   now: Date,
 ): readonly Finding[] {
   const isMdoc = config.format === 'mso_mdoc';
   const seconds = lifeTime ?? (isMdoc ? MDOC_LIFETIME_SECONDS : undefined);
-  const chain = signerOf(chains, keyChainId ?? undefined, now);
+  const chain = findKeyChain(chains, 'signing', now, keyChainId ?? undefined);
   if (seconds === undefined || chain === undefined) return [];
   const isCertified = isMdoc || signingChain(chain).length > 0;
   const { exp = 0 } = credentialTimes(now, seconds, 0);
@@ -32,17 +31,4 @@ export function lifetimeFindings(
       change: 'set a shorter lifeTime, or use a key chain whose certificate is valid for longer',
     },
   ];
-}
-
-function signerOf(
-  chains: readonly KeyChain[],
-  keyChainId: string | undefined,
-  now: Date,
-): KeyChain | undefined {
-  try {
-    return pickKeyChain(chains, 'signing', now, keyChainId);
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
 }

@@ -8,10 +8,7 @@ import type { ClaimPath, CredentialConfig } from './credential-config.ts';
  * refuses a credential without them (SD-JWT VC section 5.6.2).
  * @param claims for an mdoc the elements by namespace.
  */
-export function missingClaims(
-  { claims: described = [] }: CredentialConfig,
-  claims: JsonObject,
-): FieldError[] {
+export function missingClaims({ claims: described = [] }: CredentialConfig, claims: JsonObject): FieldError[] {
   return described
     .filter(({ mandatory, path }) => mandatory === true && !PROTOCOL_CLAIMS.has(String(path[0])))
     .filter(({ path }) => !selectsAnything(claims, path))

@@ -1,9 +1,9 @@
-import { readElementValue } from '../formats/mdoc/element-values.ts';
+import { parseElementValue } from '../formats/mdoc/element-values.ts';
 import { assertMdocWithinLimits } from '../formats/mdoc/issue.ts';
-import { type FieldError, fieldFaults, invalidFields, invalidInput } from '../shared/failure.ts';
+import { collectFieldErrors, type FieldError, invalidFields, invalidInput } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { CredentialConfig } from './credential-config.ts';
-import { elementTypeFaults } from './element-types.ts';
+import { findElementTypeProblems } from './element-types.ts';
 
 /** Elements by namespace. */
 type Elements = Readonly<Record<string, JsonObject>>;
@@ -32,12 +32,12 @@ export function mdocElements(config: CredentialConfig, claims: JsonObject): Elem
 }
 
 /** What keeps claims from becoming an mdoc; paths begin with a dot, or are empty for all of them. */
-export function mdocFaults(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
-  return fieldFaults(() => {
+export function findMdocProblems(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
+  return collectFieldErrors(() => {
     const { elements, isKeyed } = place(config, claims);
     const faults = Object.entries(elements).flatMap(([namespace, members]) =>
       Object.entries(members).flatMap(([name, value]) =>
-        fieldFaults(() => readElementValue(namespace, name, value)).map((fault) =>
+        collectFieldErrors(() => parseElementValue(namespace, name, value)).map((fault) =>
           isKeyed ? fault : { ...fault, path: fault.path.replace(`.${namespace}`, '') },
         ),
       ),
@@ -47,13 +47,11 @@ export function mdocFaults(config: CredentialConfig, claims: JsonObject): readon
   }, 'claims');
 }
 
-/**
- * Elements whose type is not the one of their standard, of claims for which `mdocFaults` finds nothing; paths begin with a dot.
- */
-export function mdocTypeFaults(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
+/** Elements whose type is not the one of their standard, of claims for which `findMdocProblems` finds nothing; paths begin with a dot. */
+export function findMdocTypeProblems(config: CredentialConfig, claims: JsonObject): readonly FieldError[] {
   const { elements, isKeyed } = place(config, claims);
   return Object.entries(elements).flatMap(([namespace, members]) =>
-    elementTypeFaults(namespace, members).map(({ path, message }) => ({
+    findElementTypeProblems(namespace, members).map(({ path, message }) => ({
       path: isKeyed ? `.${namespace}${path}` : path,
       message,
     })),
@@ -87,8 +85,7 @@ function place(config: CredentialConfig, claims: JsonObject): Placed {
 function flat(claims: JsonObject): JsonObject {
   for (const [name, value] of Object.entries(claims)) {
     if (!name.includes('.') || !isJsonObject(value)) continue;
-    const message =
-      'is no namespace of this configuration; name it in config.claimsByNamespace or config.claims';
+    const message = 'is no namespace of this configuration; name it in config.claimsByNamespace or config.claims';
     throw invalidInput(`claims.${name}`, message);
   }
   return claims;

@@ -7,11 +7,7 @@ import { holdsTo, type Profile } from '../shared/finding.ts';
  * where the profile says who signs.
  * @returns undefined when nobody can at the moment.
  */
-export function metadataSigner(
-  chains: readonly KeyChain[],
-  profile: Profile | null,
-  now: Date,
-): KeyChain | undefined {
+export function metadataSigner(chains: readonly KeyChain[], profile: Profile | null, now: Date): KeyChain | undefined {
   const usable = chains.filter((chain) => chain.active.notAfter > now && !isCompromised(chain));
   const access = usable.find(({ usages }) => usages.includes('access'));
   if (access !== undefined || holdsTo(profile, 'eu')) return access;

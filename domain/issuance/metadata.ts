@@ -2,9 +2,9 @@ import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
+import { withReadableImages } from '../tenants/display.ts';
 import { compact } from './compact.ts';
 import { type CredentialConfiguration, proofTypesOf } from './configuration.ts';
-import { withReadableImages } from './display.ts';
 import { authorizationServers, type EffectiveIssuance } from './issuance-configuration.ts';
 import { bindingMethodOf } from './stated-abilities.ts';
 import { publishedAlgorithms } from './wallet-algorithms.ts';
@@ -95,11 +95,7 @@ function encryption({ issuance, encryptionKeys }: IssuerMetadataParts): Record<s
     credential_response_encryption:
       responseEncryption === 'off'
         ? undefined
-        : {
-            alg_values_supported: ['ECDH-ES'],
-            ...shared,
-            encryption_required: responseEncryption === 'required',
-          },
+        : { alg_values_supported: ['ECDH-ES'], ...shared, encryption_required: responseEncryption === 'required' },
   };
 }
 
@@ -137,10 +133,7 @@ function ofUsers({ config, credentialReusePolicy: policy }: CredentialConfigurat
   return { display: display.map(withReadableImages), claims, credential_reuse_policy: policy };
 }
 
-function proofTypes(
-  configuration: CredentialConfiguration,
-  issuance: IssuerMetadataParts['issuance'],
-): JsonObject {
+function proofTypes(configuration: CredentialConfiguration, issuance: IssuerMetadataParts['issuance']): JsonObject {
   const proof = compact({
     proof_signing_alg_values_supported: publishedAlgorithms(issuance),
     // OpenID4VCI 1.0 section 12.2.4: an empty object asks for any attestation

@@ -3,11 +3,7 @@ import { type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { decodeUtf8 } from '../shared/utf8.ts';
 
 /** OpenID4VCI 1.0 section 11.1. */
-export const NOTIFICATION_EVENTS = [
-  'credential_accepted',
-  'credential_failure',
-  'credential_deleted',
-] as const;
+export const NOTIFICATION_EVENTS = ['credential_accepted', 'credential_failure', 'credential_deleted'] as const;
 export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
 
 /** What a wallet told about credentials that it was handed out. */
@@ -31,33 +27,22 @@ const DESCRIPTION = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 const refused = (message: string) => new Failure('invalid_notification_request', message);
 
 /** @throws Failure `invalid_notification_request`. */
-export function readNotification(
-  contentType: string | undefined,
-  bytes: Buffer,
-): Pick<Notification, 'id' | 'event' | 'eventDescription'> {
+export function parseNotification(contentType: string | undefined, bytes: Buffer): Pick<Notification, 'id' | 'event' | 'eventDescription'> {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   const body = type === 'application/json' ? parseJsonObject(decodeUtf8(bytes) ?? '') : undefined;
   if (body === undefined) throw refused('the body must be one JSON object, sent as application/json');
   const { notification_id: id, event, event_description: description } = body;
-  if (typeof id !== 'string' || id === '' || id.length > MAX_ID_LENGTH) {
-    throw refused('notification_id is missing');
-  }
+  if (typeof id !== 'string' || id === '' || id.length > MAX_ID_LENGTH) throw refused('notification_id is missing');
   const known = NOTIFICATION_EVENTS.find((name) => name === event);
   if (known === undefined) throw refused(`event is one of ${NOTIFICATION_EVENTS.join(', ')}`);
   if (description === undefined) return { id, event: known };
-  const isPlain =
-    typeof description === 'string' &&
-    description.length <= MAX_DESCRIPTION_LENGTH &&
-    DESCRIPTION.test(description);
+  const isPlain = typeof description === 'string' && description.length <= MAX_DESCRIPTION_LENGTH && DESCRIPTION.test(description);
   if (!isPlain) throw refused('event_description is printable ASCII without quotes and backslashes');
   return { id, event: known, eventDescription: description };
 }
 
 /** @returns undefined when the same was told before (OpenID4VCI 1.0 section 11: idempotent), or far too much. */
-export function noteNotification(
-  known: readonly JsonObject[],
-  notification: Notification,
-): readonly JsonObject[] | undefined {
+export function noteNotification(known: readonly JsonObject[], notification: Notification): readonly JsonObject[] | undefined {
   const { id, event } = notification;
   if (known.some((entry) => entry['id'] === id && entry['event'] === event)) return undefined;
   if (known.length >= MAX_NOTIFICATIONS) return undefined;

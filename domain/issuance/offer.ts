@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { PRE_AUTHORIZED_CODE_GRANT } from '../oauth/token-request.ts';
 import type { SessionRequest } from '../sessions/session.ts';
 import { SessionReference } from '../sessions/session-search.ts';
@@ -31,67 +31,62 @@ function isTypeable(code: string): boolean {
 /** Bit i of a session's mask stands for the i-th configuration, so an offer has at most this many. */
 const MAX_CONFIGURATIONS = 30;
 
-export const OfferRequest = z
-  .object({
-    response_type: z
-      .enum(['uri', 'dc-api'])
-      .describe('`dc-api` adds the offer for the Digital Credentials API to the answer'),
-    flow: z
-      .enum(['authorization_code', 'pre_authorized_code'])
-      .describe(
-        '`pre_authorized_code`: whoever opens the offer, with the transaction code if there is one, gets the credential. ' +
-          '`authorization_code`: an authorization server comes first; the page of the built-in one asks for ' +
-          'approval and authenticates nobody',
-      ),
-    credentialConfigurationIds: listUpTo(Reference, MAX_CONFIGURATIONS).describe(
-      'What is offered: ids of credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1)',
+export const OfferRequest = object({
+  response_type: z.enum(['uri', 'dc-api']).describe('`dc-api` adds the offer for the Digital Credentials API to the answer'),
+  flow: z
+    .enum(['authorization_code', 'pre_authorized_code'])
+    .describe(
+      '`pre_authorized_code`: whoever opens the offer, with the transaction code if there is one, gets the credential. ' +
+        '`authorization_code`: an authorization server comes first; the page of the built-in one asks for ' +
+        'approval and authenticates nobody',
     ),
-    credentialClaims: z
-      .record(z.string(), ClaimsSourceInput)
-      .optional()
-      .describe(
-        'Where claims come from, by configuration id. The first that exists counts, whole, nothing is merged: inline ' +
-          'claims or webhook here, `claimsWebhook` of the configuration, its static claims',
-      ),
-    tx_code: z
-      .string()
-      .min(1)
-      .max(256)
-      .refine(isTypeable, 'without control characters, and without a space at either end')
-      .optional()
-      .describe(
-        'Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters ' +
-          'and without a space at either end, which wallets drop. Send it on another way than the offer; the wallet learns its ' +
-          'length and whether it is digits. After 5 wrong ones the offer is of no use any more, so four digits or more keep ' +
-          'out who guesses',
-      ),
-    tx_code_description: z
-      .string()
-      .max(300, 'at most 300 characters')
-      .optional()
-      .describe('What the wallet tells its user about the code, such as where it was sent'),
-    authorization_server: z
-      .string()
-      .overwrite(normalUri)
-      .max(2048)
-      .optional()
-      .describe(
-        'Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` ' +
-          'or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant ' +
-          'prefers, and for configurations with `iaeActions` the first',
-      ),
-    notifyWebhook: WebhookConfig.optional().describe(
-      'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
+  credentialConfigurationIds: listUpTo(Reference, MAX_CONFIGURATIONS).describe(
+    'What is offered: ids of credential configurations, each once; at least one (OpenID4VCI 1.0 section 4.1.1)',
+  ),
+  credentialClaims: z
+    .record(z.string(), ClaimsSourceInput)
+    .optional()
+    .describe(
+      'Where claims come from, by configuration id. The first that exists counts, whole, nothing is merged: inline ' +
+        'claims or webhook here, `claimsWebhook` of the configuration, its static claims',
     ),
-    invocationUri: InvocationUri.optional().describe(
-      'what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours',
+  tx_code: z
+    .string()
+    .min(1)
+    .max(256)
+    .refine(isTypeable, 'without control characters, and without a space at either end')
+    .optional()
+    .describe(
+      'Transaction code that the user enters, for pre_authorized_code only: 1 to 256 characters, without control characters and without ' +
+        'a space at either end, which wallets drop. Send it on another way than the offer; the wallet learns its length and whether it is ' +
+        'digits. After 5 wrong ones the offer is of no use any more, so four digits or more keep out who guesses',
     ),
-    reference: SessionReference.optional(),
-    expiresIn: wholeNumber(30, 31_536_000)
-      .optional()
-      .describe('seconds until the offer ends; never longer than a session of the tenant lives'),
-  })
-  .meta({ id: 'OfferRequest' });
+  tx_code_description: z
+    .string()
+    .max(300, 'at most 300 characters')
+    .optional()
+    .describe('What the wallet tells its user about the code, such as where it was sent'),
+  authorization_server: z
+    .string()
+    .overwrite(normalUri)
+    .max(2048)
+    .optional()
+    .describe(
+      'Issuer of the server that the wallet shall use: `<PUBLIC_URL>/<tenant>`, `<PUBLIC_URL>/<tenant>/chained-as` ' +
+        'or one of `authServers`; with pre_authorized_code only the first. Unless stated the one that the tenant ' +
+        'prefers, and for configurations with `iaeActions` the first',
+    ),
+  notifyWebhook: WebhookConfig.optional().describe(
+    'Is told what became of the credentials of this offer, in place of `notificationWebhook` of their configurations',
+  ),
+  invocationUri: InvocationUri.optional().describe(
+    'what starts the wallet: openid-credential-offer:// unless stated, haip-vci://, or the address of a wallet of yours',
+  ),
+  reference: SessionReference.optional(),
+  expiresIn: wholeNumber(30, 31_536_000)
+    .optional()
+    .describe('seconds until the offer ends; never longer than a session of the tenant lives'),
+}).meta({ id: 'OfferRequest' });
 export type OfferRequest = z.infer<typeof OfferRequest>;
 
 /** What an offer request is held against. */
@@ -108,31 +103,25 @@ export type OfferContext = {
  * Rules that span several fields of an offer request. Which claims may stand in it is for their format to say.
  * @throws Failure `invalid_input` with the path of the fault.
  */
-export function checkOfferRequest(request: OfferRequest, context: OfferContext): void {
-  checkTxCode(request);
-  checkConfigurations(request, context);
+export function assertOfferRequest(request: OfferRequest, context: OfferContext): void {
+  assertTxCode(request);
+  assertConfigurations(request, context);
   const ids = request.credentialConfigurationIds;
   for (const id of Object.keys(request.credentialClaims ?? {})) {
-    if (!ids.includes(id))
-      throw invalidInput(`credentialClaims.${id}`, 'the offer has no such credential configuration');
+    if (!ids.includes(id)) throw invalidInput(`credentialClaims.${id}`, 'the offer has no such credential configuration');
   }
   const { authorization_server: server, flow } = request;
   if (flow === 'pre_authorized_code' && !context.servers.includes(context.issuer)) {
-    throw invalidInput(
-      'flow',
-      'pre-authorized codes are redeemed at the built-in server, which is switched off',
-    );
+    throw invalidInput('flow', 'pre-authorized codes are redeemed at the built-in server, which is switched off');
   }
   if (server === undefined) return;
-  if (!context.servers.includes(server)) {
-    throw invalidInput('authorization_server', `name one of ${context.servers.join(', ')}`);
-  }
+  if (!context.servers.includes(server)) throw invalidInput('authorization_server', `name one of ${context.servers.join(', ')}`);
   if (flow === 'pre_authorized_code' && server !== context.issuer) {
     throw invalidInput('authorization_server', `pre-authorized codes are redeemed at ${context.issuer}`);
   }
 }
 
-function checkTxCode({ flow, tx_code, tx_code_description }: OfferRequest): void {
+function assertTxCode({ flow, tx_code, tx_code_description }: OfferRequest): void {
   if (flow === 'authorization_code' && (tx_code !== undefined || tx_code_description !== undefined)) {
     throw invalidInput('tx_code', 'a transaction code belongs to the pre-authorized code flow');
   }
@@ -141,21 +130,14 @@ function checkTxCode({ flow, tx_code, tx_code_description }: OfferRequest): void
   }
 }
 
-function checkConfigurations(
-  { credentialConfigurationIds: ids, flow }: OfferRequest,
-  { known, servers, issuer }: OfferContext,
-): void {
+function assertConfigurations({ credentialConfigurationIds: ids, flow }: OfferRequest, { known, servers, issuer }: OfferContext): void {
   ids.forEach((id, index) => {
     const path = `credentialConfigurationIds.${index}`;
     const configuration = known.get(id);
-    if (configuration === undefined)
-      throw invalidInput(path, `there is no credential configuration ${JSON.stringify(id)}`);
+    if (configuration === undefined) throw invalidInput(path, `there is no credential configuration ${JSON.stringify(id)}`);
     if (ids.indexOf(id) !== index) throw invalidInput(path, 'this id stands twice');
     if (configuration.interactive && !servers.includes(issuer)) {
-      throw invalidInput(
-        path,
-        `${id} has iaeActions, for which the built-in server is needed; it is switched off`,
-      );
+      throw invalidInput(path, `${id} has iaeActions, for which the built-in server is needed; it is switched off`);
     }
     // Its actions come before the issuance, and a pre-authorized code leaves no room for them.
     if (configuration.interactive && flow === 'pre_authorized_code') {
@@ -171,12 +153,7 @@ export type OfferGrant = { readonly preAuthorizedCode: string } | { readonly iss
  * The credential offer as the wallet fetches it (OpenID4VCI 1.0 section 4.1.1).
  * @param servers issuers of the authorization servers; which one is meant is said only where there are several.
  */
-export function composeOffer(
-  issuer: string,
-  request: OfferRequest,
-  grant: OfferGrant,
-  servers: readonly string[],
-): JsonObject {
+export function composeOffer(issuer: string, request: OfferRequest, grant: OfferGrant, servers: readonly string[]): JsonObject {
   const isPreAuthorized = 'preAuthorizedCode' in grant;
   const wanted = request.authorization_server ?? (isPreAuthorized ? issuer : undefined);
   const server = servers.length > 1 && wanted !== undefined ? { authorization_server: wanted } : {};
@@ -184,9 +161,7 @@ export function composeOffer(
     ? {
         [PRE_AUTHORIZED_CODE_GRANT]: {
           'pre-authorized_code': grant.preAuthorizedCode,
-          ...(request.tx_code === undefined
-            ? {}
-            : { tx_code: describeTxCode(request.tx_code, request.tx_code_description) }),
+          ...(request.tx_code === undefined ? {} : { tx_code: describeTxCode(request.tx_code, request.tx_code_description) }),
           ...server,
         },
       }

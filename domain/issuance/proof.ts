@@ -2,7 +2,7 @@ import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compa
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { type JsonObject, MAX_STRANGER_MEMBERS } from '../shared/json.ts';
-import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
+import { type PublicJwk, parsePublicJwk, thumbprint } from '../shared/jwk.ts';
 import { attestedKey, firstKey, MAX_ATTESTATION_LENGTH, OpenedKeyAttestations } from './key-attestation.ts';
 
 export type OpenedProof = CompactJws & {
@@ -26,13 +26,12 @@ const refused = (message: string) => new Failure('invalid_proof', message);
  * Takes a `jwt` proof apart (OpenID4VCI 1.0 appendix F.1); its signature is checked with `key` afterwards.
  * @throws Failure `invalid_proof`.
  */
-export function openJwtProof(text: string, attestations = new OpenedKeyAttestations()): OpenedProof {
+export function parseJwtProof(text: string, attestations = new OpenedKeyAttestations()): OpenedProof {
   const jws = parseCompactJws(text, LIMITS);
   if (jws === undefined) throw refused('the proof is not a JWT');
   const { header } = jws;
   // OpenID4VCI 1.0 appendix F.1
-  if (header['typ'] !== 'openid4vci-proof+jwt')
-    throw refused('the typ of the proof must be openid4vci-proof+jwt');
+  if (header['typ'] !== 'openid4vci-proof+jwt') throw refused('the typ of the proof must be openid4vci-proof+jwt');
   const keyAttestation = keyAttestationOf(header);
   if (keyAttestation === undefined && text.length > MAX_PROOF_LENGTH) throw refused('the proof is too long');
   const key = keyOf(header, keyAttestation, attestations);
@@ -51,14 +50,9 @@ function keyAttestationOf(header: JsonObject): string | undefined {
  * key: `jwk` may be any of them, so N proofs with a `jwk` each can share one attestation, `kid` refers to one, and without
  * both it is the key at index 0 (TS3 1.5 section 2.2.2.2).
  */
-function keyOf(
-  header: JsonObject,
-  keyAttestation: string | undefined,
-  attestations: OpenedKeyAttestations,
-): PublicJwk {
+function keyOf(header: JsonObject, keyAttestation: string | undefined, attestations: OpenedKeyAttestations): PublicJwk {
   for (const other of ['x5c', 'trust_chain']) {
-    if (Object.hasOwn(header, other))
-      throw refused(`the header ${other} is not supported; put the key into jwk`);
+    if (Object.hasOwn(header, other)) throw refused(`the header ${other} is not supported; put the key into jwk`);
   }
   const { jwk, kid } = header;
   const attestation = keyAttestation === undefined ? undefined : attestations.open(keyAttestation);
@@ -71,7 +65,7 @@ function keyOf(
     return key;
   }
   if (jwk === undefined && attestation !== undefined) return firstKey(attestation);
-  const key = readPublicJwk(jwk);
+  const key = parsePublicJwk(jwk);
   if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
   if (attestation !== undefined && !attestation.keys.has(thumbprint(key))) {
     throw refused('the jwk of the proof is not in attested_keys of its key_attestation');
@@ -81,11 +75,8 @@ function keyOf(
 
 /** RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts. */
 function assertWithinTimes({ exp, nbf }: JsonObject, now: number): void {
-  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS))
-    throw refused('the proof has expired');
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS)) {
-    throw refused('the proof is not valid yet');
-  }
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS)) throw refused('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS)) throw refused('the proof is not valid yet');
 }
 
 /**
@@ -93,7 +84,7 @@ function assertWithinTimes({ exp, nbf }: JsonObject, now: number): void {
  * @returns the nonce that the proof carries.
  * @throws Failure `invalid_proof`.
  */
-export function acceptJwtProof(
+export function assertJwtProofClaims(
   proof: OpenedProof,
   expected: { readonly audience: string; readonly clientId: string | undefined; readonly now: Date },
 ): string {
@@ -109,7 +100,6 @@ export function acceptJwtProof(
   // whose name this could be: wallets that call themselves something there are in use.
   const isOther = expected.clientId === undefined ? typeof iss !== 'string' : iss !== expected.clientId;
   if (iss !== undefined && isOther) throw refused('iss is not the client of this access token');
-  if (typeof nonce !== 'string' || nonce === '')
-    throw refused('nonce is missing; get one from the nonce endpoint');
+  if (typeof nonce !== 'string' || nonce === '') throw refused('nonce is missing; get one from the nonce endpoint');
   return nonce;
 }

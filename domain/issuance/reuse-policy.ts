@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { strictObject, z } from 'zod';
 import type { FieldError } from '../shared/failure.ts';
 import { MDOC_LIFETIME_SECONDS } from './credential.ts';
 
@@ -18,7 +18,7 @@ const NAMES = ['batch_size', 'reissue_trigger_unused', 'reissue_trigger_lifetime
 /** As many keys as one request may bring altogether. */
 const MAX_BATCH = 100;
 
-const ReuseOption = z.strictObject({
+const ReuseOption = strictObject({
   details: z
     .array(z.enum(REUSE_METHODS))
     .min(1)
@@ -39,27 +39,21 @@ const ReuseOption = z.strictObject({
     .int()
     .min(0)
     .optional()
-    .describe(
-      '`once_only`, `per-relying-party`: wallets ask for another batch when so few are left unused; below batch_size',
-    ),
+    .describe('`once_only`, `per-relying-party`: wallets ask for another batch when so few are left unused; below batch_size'),
   reissue_trigger_lifetime_left: z
     .number()
     .int()
     .min(1)
     .max(3_155_760_000)
     .optional()
-    .describe(
-      'All methods but `once_only`: seconds before the end at which wallets ask for new ones; below lifeTime',
-    ),
+    .describe('All methods but `once_only`: seconds before the end at which wallets ask for new ones; below lifeTime'),
 });
 type ReuseOption = z.infer<typeof ReuseOption>;
 
-export const CredentialReusePolicy = z
-  .strictObject({
-    id: z.literal('arf_annex_ii').describe('The policies of the ARF'),
-    options: z.array(ReuseOption).min(1).max(REUSE_METHODS.length).describe('What is preferred comes first'),
-  })
-  .meta({ id: 'CredentialReusePolicy' });
+export const CredentialReusePolicy = strictObject({
+  id: z.literal('arf_annex_ii').describe('The policies of the ARF'),
+  options: z.array(ReuseOption).min(1).max(REUSE_METHODS.length).describe('What is preferred comes first'),
+}).meta({ id: 'CredentialReusePolicy' });
 export type CredentialReusePolicy = z.infer<typeof CredentialReusePolicy>;
 
 type Judged = {
@@ -78,19 +72,19 @@ export const SPREAD_LIFETIME_SECONDS = 3600;
 export const MIN_BATCH_LIFETIME_SECONDS = 1210;
 
 /** What is wrong with the policy of a configuration: in itself, or beside its other members. */
-export function reusePolicyFaults(body: Judged): readonly FieldError[] {
+export function findReusePolicyProblems(body: Judged): readonly FieldError[] {
   const { credentialReusePolicy: policy } = body;
   if (policy === null || policy === undefined) return [];
   const options = policy.options.flatMap((option, index) =>
-    optionFaults(option, body).map(({ path, message }) => ({
+    findOptionProblems(option, body).map(({ path, message }) => ({
       path: `credentialReusePolicy.options.${index}.${path}`,
       message,
     })),
   );
-  return [...methodFaults(policy), ...options];
+  return [...findMethodProblems(policy), ...options];
 }
 
-function methodFaults({ options }: CredentialReusePolicy): readonly FieldError[] {
+function findMethodProblems({ options }: CredentialReusePolicy): readonly FieldError[] {
   const methods = options.flatMap(({ details }) => details);
   const path = 'credentialReusePolicy.options';
   if (new Set(methods).size !== methods.length) return [{ path, message: 'a method stands twice' }];
@@ -100,7 +94,7 @@ function methodFaults({ options }: CredentialReusePolicy): readonly FieldError[]
   return [{ path, message: 'exactly one of once_only and limited_time has to be there (ARF 3.0 ISSU_40)' }];
 }
 
-function optionFaults(option: ReuseOption, body: Judged): readonly FieldError[] {
+function findOptionProblems(option: ReuseOption, body: Judged): readonly FieldError[] {
   const needed = new Set(option.details.flatMap((method): readonly string[] => PARAMETERS[method]));
   const given = NAMES.flatMap((path): FieldError[] => {
     if (needed.has(path) === (option[path] !== undefined)) return [];
@@ -108,10 +102,10 @@ function optionFaults(option: ReuseOption, body: Judged): readonly FieldError[] 
     const message = needed.has(path) ? `is missing for ${methods}` : `says nothing of ${methods}`;
     return [{ path, message }];
   });
-  return [...given, ...boundFaults(option, body)];
+  return [...given, ...findBoundProblems(option, body)];
 }
 
-function boundFaults(option: ReuseOption, { config, keyBinding, lifeTime }: Judged): readonly FieldError[] {
+function findBoundProblems(option: ReuseOption, { config, keyBinding, lifeTime }: Judged): readonly FieldError[] {
   const { batch_size: size, reissue_trigger_unused: unused, reissue_trigger_lifetime_left: left } = option;
   const faults: FieldError[] = [];
   if (size !== undefined && !keyBinding)
@@ -120,10 +114,7 @@ function boundFaults(option: ReuseOption, { config, keyBinding, lifeTime }: Judg
     faults.push({ path: 'reissue_trigger_unused', message: 'has to be below batch_size' });
   const lives = lifeTime ?? (config.format === 'mso_mdoc' ? MDOC_LIFETIME_SECONDS : undefined);
   if (left !== undefined && (lives === undefined || left >= lives)) {
-    const message =
-      lives === undefined
-        ? 'needs a lifeTime: nothing is left of what never ends'
-        : 'has to be below lifeTime';
+    const message = lives === undefined ? 'needs a lifeTime: nothing is left of what never ends' : 'has to be below lifeTime';
     faults.push({ path: 'reissue_trigger_lifetime_left', message });
   }
   // ARF 3.0 ISSU_36
@@ -138,10 +129,7 @@ function boundFaults(option: ReuseOption, { config, keyBinding, lifeTime }: Judg
  * Most copies that one request is answered with.
  * @param batchSize of the issuer, for configurations without a policy of their own.
  */
-export function mostCopies(
-  { credentialReusePolicy: policy }: Pick<Judged, 'credentialReusePolicy'>,
-  batchSize: number,
-): number {
+export function mostCopies({ credentialReusePolicy: policy }: Pick<Judged, 'credentialReusePolicy'>, batchSize: number): number {
   if (policy === null || policy === undefined) return Math.max(1, batchSize);
   return Math.max(...policy.options.map(({ batch_size }) => batch_size ?? 1));
 }

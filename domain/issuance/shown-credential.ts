@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { readDisclosureFrame } from '../formats/sd-jwt/disclosure-frame.ts';
+import { parseDisclosureFrame } from '../formats/sd-jwt/disclosure-frame.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import type { CredentialConfig } from './credential-config.ts';
@@ -33,7 +33,7 @@ const MAX_CLAIMS = 100;
 export function shownCredential(configuration: Described): ShownCredential {
   const { id, config, claims, schema, disclosureFrame } = configuration;
   const stated = claims ?? (config.format === 'mso_mdoc' ? staticElements(config) : undefined);
-  const frame = disclosureFrame ? readDisclosureFrame(disclosureFrame) : undefined;
+  const frame = disclosureFrame ? parseDisclosureFrame(disclosureFrame) : undefined;
   const described = namesOf(configuration).map(({ path }) => path);
   const known = described.length > 0 ? described : knownPaths({ config, claims: stated, schema }, frame);
   const paths = known.filter((path) => !isProtocol(path));
@@ -42,9 +42,7 @@ export function shownCredential(configuration: Described): ShownCredential {
 
 /** @param named whose names count; none where nothing is known of the type. */
 export function shownClaims(paths: readonly Path[], named?: Described): readonly ShownClaim[] {
-  const names = new Map(
-    (named === undefined ? [] : namesOf(named)).map((one) => [keyOf(one.path), one.names]),
-  );
+  const names = new Map((named === undefined ? [] : namesOf(named)).map((one) => [keyOf(one.path), one.names]));
   const shown = new Map<string, ShownClaim>();
   for (const path of paths) {
     const words = path.filter((part) => typeof part === 'string');

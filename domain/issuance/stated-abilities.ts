@@ -13,9 +13,7 @@ export const StatedAbilities = {
     .array(textUpTo(100))
     .max(20)
     .optional()
-    .describe(
-      'Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused',
-    ),
+    .describe('Need not be stated. dc+sd-jwt: `jwk`, mso_mdoc: `cose_key`, none without keyBinding; another one is refused'),
   credential_signing_alg_values_supported: z
     .array(z.union([textUpTo(100), z.number().int()]))
     .max(20)
@@ -73,19 +71,17 @@ export function bindingMethodOf({ format }: Pick<Stated, 'format'>): string {
 }
 
 /** Binding methods that the service does not use for this configuration. */
-export function bindingMethodFaults(config: Stated, keyBinding: boolean): readonly FieldError[] {
+export function findBindingMethodProblems(config: Stated, keyBinding: boolean): readonly FieldError[] {
   const method = bindingMethodOf(config);
   return (config.cryptographic_binding_methods_supported ?? []).flatMap((stated, index) => {
     if (keyBinding && stated === method) return [];
-    const message = keyBinding
-      ? `"${stated}" is not how ${config.format} is bound; it is ${method}`
-      : `"${stated}" needs keyBinding`;
+    const message = keyBinding ? `"${stated}" is not how ${config.format} is bound; it is ${method}` : `"${stated}" needs keyBinding`;
     return [{ path: `config.cryptographic_binding_methods_supported.${index}`, message }];
   });
 }
 
 /** Algorithms of signatures that nobody could expect of any key of the service. */
-export function algorithmFaults(config: Stated): readonly FieldError[] {
+export function findAlgorithmProblems(config: Stated): readonly FieldError[] {
   return foreignAlgorithms(config, SIGNING_ALGORITHMS);
 }
 
@@ -93,10 +89,7 @@ export function algorithmFaults(config: Stated): readonly FieldError[] {
  * Algorithms that the key which signs does not have.
  * @param algorithm of that key; undefined where there is none.
  */
-export function otherAlgorithmFaults(
-  config: Stated,
-  algorithm: SigningAlgorithm | undefined,
-): readonly FieldError[] {
+export function findOtherAlgorithmProblems(config: Stated, algorithm: SigningAlgorithm | undefined): readonly FieldError[] {
   return foreignAlgorithms(config, algorithm === undefined ? [] : [algorithm]);
 }
 
@@ -105,10 +98,7 @@ function foreignAlgorithms(config: Stated, known: readonly SigningAlgorithm[]): 
     const named = algorithmNamed(stated, config.format);
     if (named !== undefined && known.includes(named)) return [];
     const offered = known.flatMap((algorithm) => namesOf(algorithm, config.format)).join(', ');
-    const message =
-      known.length === 0
-        ? 'no key signs this credential yet'
-        : `"${stated}" is not how it is signed; that is ${offered}`;
+    const message = known.length === 0 ? 'no key signs this credential yet' : `"${stated}" is not how it is signed; that is ${offered}`;
     return [{ path: `config.credential_signing_alg_values_supported.${index}`, message }];
   });
 }

@@ -22,18 +22,14 @@ export type IdentifiedBatch = {
   /** Grant of the access token; absent for a token of an external authorization server. */
   readonly grantId?: string;
   /**
-   * When the wallet got its access token, for a token without a grant. A revocation of the person's credentials at this time or
-   * later undoes the change. For a token with a grant that is stored, the time of its redemption counts.
+   * When the wallet got its access token, for a token whose grant is not stored: the change fails if credentials of the person
+   * were revoked at this time or later. For a stored grant the order counts in which grants and revocations were recorded.
    */
   readonly authorizedAt: Date;
 };
 
 /** Batches of one session that are on record as of one person, each once. */
-export type ReleasedBatches = {
-  readonly fingerprint: string;
-  readonly sessionId: SessionId;
-  readonly batchIds: readonly string[];
-};
+export type ReleasedBatches = { readonly fingerprint: string; readonly sessionId: SessionId; readonly batchIds: readonly string[] };
 
 /** Characters of one value. */
 const MAX_VALUE = 1_000;
@@ -44,8 +40,7 @@ const MAX_VALUE = 1_000;
  * @returns undefined where a path leads nowhere.
  */
 export function subjectText(claims: JsonObject, paths: SubjectClaims, isFlat = false): string | undefined {
-  const valueAtEither = (path: readonly string[]) =>
-    identityAt(claims, path) ?? (isFlat ? identityAt(claims, path.slice(1)) : undefined);
+  const valueAtEither = (path: readonly string[]) => identityAt(claims, path) ?? (isFlat ? identityAt(claims, path.slice(1)) : undefined);
   const named = paths.map((path) => [path, valueAtEither(path)] as const);
   if (named.some(([, value]) => value === undefined)) return undefined;
   const texts = named.map((entry) => canonicalJson(entry));
@@ -53,10 +48,7 @@ export function subjectText(claims: JsonObject, paths: SubjectClaims, isFlat = f
 }
 
 /** What keeps a credential from being found by its person later. */
-export function missingSubjects(
-  claims: JsonObject,
-  paths: SubjectClaims | null | undefined,
-): readonly FieldError[] {
+export function missingSubjects(claims: JsonObject, paths: SubjectClaims | null | undefined): readonly FieldError[] {
   return (paths ?? [])
     .filter((path) => identityAt(claims, path) === undefined)
     .map((path) => ({
@@ -71,7 +63,7 @@ export function fingerprintOf(key: Buffer, text: string): string {
 }
 
 /** What is wrong with the member `subjectClaims` of a configuration. */
-export function subjectFaults(
+export function findSubjectProblems(
   config: CredentialConfig,
   paths: SubjectClaims | null | undefined,
   hasStatus: boolean,

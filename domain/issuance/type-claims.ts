@@ -64,13 +64,7 @@ function membersOf(value: Json): readonly (readonly [string | null, Json])[] {
 }
 
 /** @param above schemas that lead here: what contains itself is not listed without end. */
-function addSchema(
-  paths: Paths,
-  path: ClaimPath,
-  here: JsonObject,
-  root: JsonObject,
-  above: readonly JsonObject[] = [],
-): void {
+function addSchema(paths: Paths, path: ClaimPath, here: JsonObject, root: JsonObject, above: readonly JsonObject[] = []): void {
   const schema = referredSchema(here, root);
   if (schema === undefined || above.includes(schema)) return;
   const { properties, items, prefixItems } = schema;

@@ -2,13 +2,10 @@ import { z } from 'zod';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { ImageUri, NameUri, WebAddress } from '../shared/web-address.ts';
 import { writtenFreely } from '../shared/written.ts';
-import { Color } from './credential-config.ts';
-import { Locale, DisplayText as Text } from './display.ts';
+import { Color, Locale, DisplayText as Text } from '../tenants/display.ts';
 
 /** W3C Subresource Integrity, as SD-JWT VC section 6 uses it. */
-const Integrity = z
-  .string()
-  .regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
+const Integrity = z.string().regex(/^sha(256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}$/, 'a hash such as sha256-…, in base64');
 
 const Image = writtenFreely({
   uri: ImageUri.describe('http or https address, or a data URL of an image'),
@@ -60,11 +57,7 @@ const TypeDisplay = writtenFreely({
   .meta(IN_A_LANGUAGE);
 
 /** SD-JWT VC section 5.6.2 */
-const ClaimDisplay = writtenFreely({
-  ...language,
-  label: Text.min(1).describe('Of the claim, for users'),
-  description: Text.optional(),
-})
+const ClaimDisplay = writtenFreely({ ...language, label: Text.min(1).describe('Of the claim, for users'), description: Text.optional() })
   .refine(hasLanguage, { message: NO_LANGUAGE, path: ['locale'] })
   .meta(IN_A_LANGUAGE);
 
@@ -88,38 +81,21 @@ const TypeClaim = writtenFreely({
 export type TypeClaim = z.infer<typeof TypeClaim>;
 
 export const TypeMetadataInput = writtenFreely({
-  vct: NameUri.optional().describe(
-    'The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`',
-  ),
+  vct: NameUri.optional().describe('The type. Without it the service names and hosts it: `<PUBLIC_URL>/<tenant>/vct/<id>`'),
   name: Text.optional().describe('For developers; the first display name unless stated'),
-  description: z
-    .string()
-    .max(5000)
-    .optional()
-    .describe('For developers; that of the configuration unless stated'),
+  description: z.string().max(5000).optional().describe('For developers; that of the configuration unless stated'),
   extends: NameUri.optional().describe('The type that this one specializes'),
   'extends#integrity': Integrity.optional().describe('Hash of its document, such as sha256-…'),
   schema_uri: WebAddress.optional().describe('A JSON Schema for readers; not applied here'),
   'schema_uri#integrity': Integrity.optional().describe('Its hash, such as sha256-…'),
-  display: z
-    .array(TypeDisplay)
-    .max(50)
-    .optional()
-    .describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
-  claims: z
-    .array(TypeClaim)
-    .max(500)
-    .optional()
-    .describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
+  display: z.array(TypeDisplay).max(50).optional().describe('SD-JWT VC section 5.5; made of `config.display` unless stated'),
+  claims: z.array(TypeClaim).max(500).optional().describe('SD-JWT VC section 5.6; made of `config.claims` and the frame unless stated'),
 })
   .superRefine(({ display = [], claims = [] }, context) => {
-    const refuse = (path: (string | number)[], message: string) =>
-      context.addIssue({ code: 'custom', path, message });
+    const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
     if (repeats(display.map(languageOf))) refuse(['display'], 'each locale stands at most once');
     claims.forEach(({ display: shown = [] }, index) => {
-      if (repeats(shown.map(languageOf))) {
-        refuse(['claims', index, 'display'], 'each locale stands at most once');
-      }
+      if (repeats(shown.map(languageOf))) refuse(['claims', index, 'display'], 'each locale stands at most once');
     });
     const paths = claims.map(({ path }) => JSON.stringify(path));
     if (repeats(paths)) refuse(['claims'], 'a claim is described twice');

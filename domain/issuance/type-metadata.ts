@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Frame } from '../formats/sd-jwt/disclosure-frame.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { withReadableImages } from '../tenants/display.ts';
 import { compact } from './compact.ts';
 import type { CredentialConfiguration } from './configuration.ts';
 import { disclosability } from './disclosability.ts';
-import { withReadableImages } from './display.ts';
 import { vctOf } from './metadata.ts';
 import { knownPaths } from './type-claims.ts';
 
@@ -17,11 +17,7 @@ type CredentialDisplay = NonNullable<CredentialConfiguration['config']['display'
  * the rest what its display, claims and frame say.
  * @param frame what is selectively disclosable; absent when nothing is.
  */
-export function typeMetadata(
-  configuration: CredentialConfiguration,
-  issuer: string,
-  frame: Frame | undefined,
-): JsonObject {
+export function typeMetadata(configuration: CredentialConfiguration, issuer: string, frame: Frame | undefined): JsonObject {
   const { vct, config, description } = configuration;
   const own = typeof vct === 'object' && vct !== null ? vct : {};
   return compact({
@@ -80,12 +76,8 @@ function typeDisplay(display: CredentialDisplay): JsonObject[] {
 
 /** All that a credential may have; what is said of some of them stands beside. */
 function claimsOf(configuration: CredentialConfiguration, frame: Frame | undefined): JsonObject[] {
-  const described = new Map(
-    (configuration.config.claims ?? []).map((claim) => [JSON.stringify(claim.path), claim]),
-  );
-  return knownPaths(configuration, frame).map((path) =>
-    claimMetadata(described.get(JSON.stringify(path)) ?? { path }, frame),
-  );
+  const described = new Map((configuration.config.claims ?? []).map((claim) => [JSON.stringify(claim.path), claim]));
+  return knownPaths(configuration, frame).map((path) => claimMetadata(described.get(JSON.stringify(path)) ?? { path }, frame));
 }
 
 /** SD-JWT VC section 5.6 */

@@ -19,17 +19,13 @@ export function typeRules(vct: unknown): TypeRules {
  * Rules that no credential of the configuration could keep.
  * @param claims that every credential has, where the configuration itself holds them.
  */
-export function ruleFaults(
+export function findTypeRuleProblems(
   rules: TypeRules,
   {
     frame,
     schema,
     claims,
-  }: {
-    readonly frame: Frame | undefined;
-    readonly schema: JsonObject | undefined;
-    readonly claims: JsonObject | undefined;
-  },
+  }: { readonly frame: Frame | undefined; readonly schema: JsonObject | undefined; readonly claims: JsonObject | undefined },
 ): FieldError[] {
   return rules.flatMap((rule, index) => {
     const place = `vct.claims.${index}`;
@@ -39,13 +35,9 @@ export function ruleFaults(
     if (sd === 'always' && hidden === 'never') {
       return [{ path: `${place}.sd`, message: 'is always, but disclosureFrame does not name the claim' }];
     }
-    if (sd === 'never' && hidden !== 'never') {
-      return [{ path: `${place}.sd`, message: 'is never, but disclosureFrame names the claim' }];
-    }
+    if (sd === 'never' && hidden !== 'never') return [{ path: `${place}.sd`, message: 'is never, but disclosureFrame names the claim' }];
     if (mandatory !== true) return [];
-    if (isRuledOut(schema, path)) {
-      return [{ path: `${place}.mandatory`, message: 'is true, but the schema has no place for the claim' }];
-    }
+    if (isRuledOut(schema, path)) return [{ path: `${place}.mandatory`, message: 'is true, but the schema has no place for the claim' }];
     const isMissing = claims !== undefined && placesOf(claims, path, undefined).length === 0;
     return isMissing ? [{ path: `${place}.mandatory`, message: 'is true, but claims do not have it' }] : [];
   });
@@ -77,11 +69,7 @@ function isRuledOut(schema: JsonObject | undefined, path: ClaimPath): boolean {
 }
 
 /** Of each value that the path selects, whether the frame lets holders withhold just that. */
-function placesOf(
-  value: Json,
-  [component, ...rest]: ClaimPath,
-  frame: Frame | undefined,
-): ('hidden' | 'visible')[] {
+function placesOf(value: Json, [component, ...rest]: ClaimPath, frame: Frame | undefined): ('hidden' | 'visible')[] {
   const at = (key: string | number, member: Json | undefined) => {
     if (member === undefined) return [];
     if (rest.length > 0) return placesOf(member, rest, frame?.children.get(String(key)));

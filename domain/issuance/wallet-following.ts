@@ -6,10 +6,7 @@ import type { EffectiveIssuance } from './issuance-configuration.ts';
  * revoked when the provider revokes it (TS3 1.5 section 2.4.3). Where attestations are demanded, unless stated.
  */
 export function followsWallet(
-  {
-    followWalletStatus,
-    keyAttestationsRequired,
-  }: Pick<CredentialConfigurationBody, 'followWalletStatus' | 'keyAttestationsRequired'>,
+  { followWalletStatus, keyAttestationsRequired }: Pick<CredentialConfigurationBody, 'followWalletStatus' | 'keyAttestationsRequired'>,
   { walletAttestationRequired }: Pick<EffectiveIssuance, 'walletAttestationRequired'>,
 ): boolean {
   const isDemanded = walletAttestationRequired || (keyAttestationsRequired ?? undefined) !== undefined;

@@ -1,27 +1,25 @@
 import { hash } from 'node:crypto';
-import { z } from 'zod';
+import { strictObject, type z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
-import { readPemCertificates } from '../formats/der/pem.ts';
+import { parsePemCertificates } from '../formats/der/pem.ts';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { RedirectAddress } from '../shared/redirect-address.ts';
 
 /** What a tenant knows of a provider that attests wallets, beyond that its trust lists name it. */
-export const WalletProvider = z
-  .strictObject({
-    certificates: listUpTo(CertificatePem, 10).describe(
-      'Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations',
+export const WalletProvider = strictObject({
+  certificates: listUpTo(CertificatePem, 10).describe(
+    'Who it is, one PEM each: the certificate that the trust list names, or the one that signs its attestations',
+  ),
+  client_ids: listUpTo(textUpTo(500), 50).describe(
+    'Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused',
+  ),
+  redirect_uris: listUpTo(RedirectAddress, 50)
+    .optional()
+    .describe(
+      'Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these ' +
+        'without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always',
     ),
-    client_ids: listUpTo(textUpTo(500), 50).describe(
-      'Names of its wallets, `sub` of their attestations. An attestation of another provider in such a name is refused',
-    ),
-    redirect_uris: listUpTo(RedirectAddress, 50)
-      .optional()
-      .describe(
-        'Addresses of these wallets, compared letter by letter. The chained server sends a browser to one of these ' +
-          'without asking the user; for every other address the user is shown where it goes. The page of the built-in server asks always',
-      ),
-  })
-  .meta({ id: 'WalletProvider' });
+}).meta({ id: 'WalletProvider' });
 export type WalletProvider = z.infer<typeof WalletProvider>;
 
 /** Who signed an attestation. */
@@ -44,10 +42,8 @@ export function registrationOf(
   const named = providers.filter(({ client_ids: ids }) => ids.includes(clientId));
   const own = named.filter(({ certificates }) =>
     certificates.some((pem) => {
-      const [certificate = ''] = readPemCertificates(pem, 1) ?? [];
-      return (
-        certificate === leaf || hash('sha256', Buffer.from(certificate, 'base64'), 'base64url') === anchor
-      );
+      const [certificate = ''] = parsePemCertificates(pem, 1) ?? [];
+      return certificate === leaf || hash('sha256', Buffer.from(certificate, 'base64'), 'base64url') === anchor;
     }),
   );
   if (named.length > 0 && own.length === 0) return undefined;

@@ -1,4 +1,4 @@
-import { type Certificate, readCertificate } from '../formats/der/certificate.ts';
+import { type Certificate, parseCertificate } from '../formats/der/certificate.ts';
 import { attributesOf } from '../formats/der/name.ts';
 import { MDL_DOCUMENT_SIGNER } from '../formats/mdoc/document-signer.ts';
 import type { Finding } from '../shared/finding.ts';
@@ -18,8 +18,7 @@ const MAX_SIGNER_DAYS = 457;
 
 type Check = readonly [what: string, isMet: (certificate: Certificate) => boolean];
 
-const hasAttribute = ({ subject }: Certificate, type: string) =>
-  attributesOf(Buffer.from(subject, 'hex'), type).length > 0;
+const hasAttribute = ({ subject }: Certificate, type: string) => attributesOf(Buffer.from(subject, 'hex'), type).length > 0;
 const hasExtension =
   (oid: string): Check[1] =>
   ({ extensions }) =>
@@ -48,8 +47,7 @@ const PROFILES: readonly {
       [
         `the extended key usage ${MDL_DOCUMENT_SIGNER}, critical`,
         ({ extendedKeyUsage, criticalExtensions }) =>
-          extendedKeyUsage?.has(MDL_DOCUMENT_SIGNER) === true &&
-          criticalExtensions.has(EXTENSION.extendedKeyUsage),
+          extendedKeyUsage?.has(MDL_DOCUMENT_SIGNER) === true && criticalExtensions.has(EXTENSION.extendedKeyUsage),
       ],
       REVOCATION_LIST,
       ['an issuer alternative name', hasExtension(EXTENSION.issuerAlternativeName)],
@@ -67,10 +65,7 @@ const PROFILES: readonly {
     message: 'wallets refuse requests that are signed under a certificate like this one',
     checks: [
       COUNTRY,
-      [
-        'an organization identifier',
-        (certificate) => hasAttribute(certificate, ATTRIBUTE.organizationIdentifier),
-      ],
+      ['an organization identifier', (certificate) => hasAttribute(certificate, ATTRIBUTE.organizationIdentifier)],
       ['a certificate policy', hasExtension(EXTENSION.policies)],
       ['a contact among the alternative names', hasExtension(EXTENSION.alternativeName)],
       REVOCATION_LIST,
@@ -79,15 +74,13 @@ const PROFILES: readonly {
 ];
 
 /** What readers miss in a certificate that came from outside; one finding for each usage. */
-export function broughtCertificateFindings({ usages, active }: KeyChain): Finding[] {
-  const certificate = readCertificate(Buffer.from(active.certificates[0] ?? '', 'base64'));
+export function findBroughtCertificateProblems({ usages, active }: KeyChain): Finding[] {
+  const certificate = parseCertificate(Buffer.from(active.certificates[0] ?? '', 'base64'));
   if (certificate === undefined) return [];
-  return PROFILES.filter(({ usage }) => usages.includes(usage)).flatMap(
-    ({ rules, concerns, message, checks }) => {
-      const missing = checks.filter(([, isMet]) => !isMet(certificate)).map(([what]) => what);
-      if (missing.length === 0) return [];
-      const change = `ask its authority for one with ${missing.join(', ')}`;
-      return [{ ...rules, member: 'certificates', concerns, message, change }];
-    },
-  );
+  return PROFILES.filter(({ usage }) => usages.includes(usage)).flatMap(({ rules, concerns, message, checks }) => {
+    const missing = checks.filter(([, isMet]) => !isMet(certificate)).map(([what]) => what);
+    if (missing.length === 0) return [];
+    const change = `ask its authority for one with ${missing.join(', ')}`;
+    return [{ ...rules, member: 'certificates', concerns, message, change }];
+  });
 }

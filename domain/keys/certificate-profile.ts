@@ -17,8 +17,7 @@ export function caValidity(now: Date): Validity {
 }
 
 /**
- * The validity of a leaf. It ends with its CA at the latest, because a path is only as valid as all of it
- * (RFC 5280 section 6.1.3).
+ * The validity of a leaf. It ends with its CA at the latest, because a path is only as valid as all of it (RFC 5280 section 6.1.3).
  * @throws Failure `invalid_input` when `days` is not a whole number from 1 to the life of the CA.
  */
 export function leafValidity(now: Date, days: number, caNotAfter: Date): Validity {
@@ -30,8 +29,7 @@ export function leafValidity(now: Date, days: number, caNotAfter: Date): Validit
 }
 
 /**
- * Common names of the CA and the leaf. They differ, because a path is built by names and a leaf named like its CA
- * would look self-issued.
+ * Common names of the CA and the leaf. They differ, because a path is built by names and a leaf named like its CA would look self-issued.
  */
 export function commonNames(subjectName: string): { readonly ca: string; readonly leaf: string } {
   const suffix = ' CA';

@@ -22,10 +22,7 @@ const MDOC_DOCUMENT_SIGNER = '1.0.23220.4.1.2';
 /** `id-mdl-kp-mdlReaderAuth` (ISO/IEC 18013-5 section B.1.7): who asks; it signs nothing that is judged here. */
 export const READER_AUTHENTICATION = '1.0.18013.5.1.6';
 
-/**
- * Extended key usages that allow a purpose. Where nobody has defined one, a certificate with the extension is for
- * something else.
- */
+/** Extended key usages that allow a purpose. Where nobody has defined one, a certificate with the extension is for something else. */
 const USAGES: Readonly<Record<CertificatePurpose, readonly string[]>> = {
   // Nobody defined one of its own; issuers of European PIDs sign both formats under a document signer's certificate.
   'SD-JWT VC': [MDL_DOCUMENT_SIGNER, MDOC_DOCUMENT_SIGNER],

@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
 import { defined } from '../shared/defined.ts';
 
 /** The names in a certificate that this service writes (RFC 5280 section 4.1.2.6). */
@@ -11,7 +11,7 @@ export type SubjectNames = {
 
 /** @param certificate DER in standard base64. */
 export function subjectNames(certificate: string): SubjectNames {
-  const subject = readCertificate(Buffer.from(certificate, 'base64'))?.subjectText ?? '';
+  const subject = parseCertificate(Buffer.from(certificate, 'base64'))?.subjectText ?? '';
   const country = attributeOf(subject, 'C');
   return defined({
     commonName: attributeOf(subject, 'CN'),

@@ -24,19 +24,12 @@ export type CompromisedKeys = ReadonlyMap<string, Date>;
  * Compromise belongs to the public key: one leaf that is marked marks each leaf with the same key.
  * @param records of the tenant, where they are at hand.
  */
-export function compromisedKeys(
-  chains: readonly KeyChain[],
-  records: readonly RecordedKey[] = [],
-): CompromisedKeys {
+export function compromisedKeys(chains: readonly KeyChain[], records: readonly RecordedKey[] = []): CompromisedKeys {
   const marked: (readonly [string, Date])[] = [
-    ...records.flatMap(({ thumbprint: key, compromisedAt }) =>
-      compromisedAt === null ? [] : [[key, compromisedAt] as const],
-    ),
+    ...records.flatMap(({ thumbprint: key, compromisedAt }) => (compromisedAt === null ? [] : [[key, compromisedAt] as const])),
     ...chains
       .flatMap(leavesOf)
-      .flatMap(({ key, revokedAt }) =>
-        revokedAt === undefined ? [] : [[thumbprint(key.publicJwk), revokedAt] as const],
-      ),
+      .flatMap(({ key, revokedAt }) => (revokedAt === undefined ? [] : [[thumbprint(key.publicJwk), revokedAt] as const])),
   ];
   const found = new Map<string, Date>();
   for (const [key, since] of marked) {
@@ -73,18 +66,14 @@ export function chainsOfPublicKey(chains: readonly KeyChain[], key: string): rea
 }
 
 /** What the internal authorities issued for the leaves of a key chain, by the thumbprint of the key. */
-export function issuedCertificates(
-  chain: KeyChain,
-): readonly (IssuedCertificate & { readonly thumbprint: string })[] {
+export function issuedCertificates(chain: KeyChain): readonly (IssuedCertificate & { readonly thumbprint: string })[] {
   const { root, active, former = [] } = chain;
   const leaves = [{ ...active, root: root?.certificate }, ...former];
   return leaves.flatMap(({ root: issuer, key, certificates, documentSigner = [] }) =>
     issuer === undefined
       ? []
       : [certificates[0], documentSigner[0]].flatMap((certificate) =>
-          certificate === undefined
-            ? []
-            : [{ root: issuer, certificate, thumbprint: thumbprint(key.publicJwk) }],
+          certificate === undefined ? [] : [{ root: issuer, certificate, thumbprint: thumbprint(key.publicJwk) }],
         ),
   );
 }

@@ -17,44 +17,29 @@ function handlesOf(chain: KeyChain): readonly KeyHandle[] {
   return stored.filter(({ sealedKey }) => sealedKey === undefined).map(({ handle }) => handle);
 }
 
-/**
- * The keys at providers that `before` has and none of `after` has.
- * @param after a function: it is asked only where a key may have gone.
- */
-export async function keysGone(
-  before: KeyChain | undefined,
-  changed: KeyChain | undefined,
-  after: () => Promise<readonly KeyChain[]>,
-): Promise<readonly RetiredKey[]> {
+/** The keys at providers that a key chain had before a change and does not have afterwards. Other key chains may have them. */
+export function droppedKeys(before: KeyChain | undefined, after: KeyChain | undefined): readonly RetiredKey[] {
   if (before === undefined) return [];
-  const without = (handles: readonly KeyHandle[], kept: readonly KeyHandle[]) =>
-    handles.filter((handle) => !kept.some((other) => isSameHandle(handle, other)));
-  const gone = without(handlesOf(before), changed === undefined ? [] : handlesOf(changed));
-  if (gone.length === 0) return [];
-  const kept = (await after()).flatMap(handlesOf);
-  return without(gone, kept).map((handle) => ({ tenantId: before.tenantId, handle }));
+  const dropped = handlesOf(before).map((handle) => ({ tenantId: before.tenantId, handle }));
+  return keysOutside(dropped, after === undefined ? [] : [after]);
+}
+
+/** Those of the keys that none of the key chains has. */
+export function keysOutside(keys: readonly RetiredKey[], chains: readonly KeyChain[]): readonly RetiredKey[] {
+  const handles = chains.flatMap(handlesOf);
+  return keys.filter(({ handle }) => !handles.some((other) => isSameHandle(handle, other)));
 }
 
 /** All keys at providers that these key chains have. */
 export function keysAtProviders(chains: readonly KeyChain[]): readonly RetiredKey[] {
-  const all = chains.flatMap((chain) =>
-    handlesOf(chain).map((handle) => ({ tenantId: chain.tenantId, handle })),
-  );
-  return all.filter(
-    (key, index) => all.findIndex(({ handle }) => isSameHandle(handle, key.handle)) === index,
-  );
+  const all = chains.flatMap((chain) => handlesOf(chain).map((handle) => ({ tenantId: chain.tenantId, handle })));
+  return all.filter((key, index) => all.findIndex(({ handle }) => isSameHandle(handle, key.handle)) === index);
 }
 
 /** The key chain with `change` applied to each of its keys. */
-export function withEachKey(
-  chain: KeyChain,
-  change: (key: StoredKey, tenantId: string) => StoredKey,
-): KeyChain {
+export function withEachKey(chain: KeyChain, change: (key: StoredKey, tenantId: string) => StoredKey): KeyChain {
   const { tenantId, active, former, root } = chain;
-  const changed = <T extends { readonly key: StoredKey }>(part: T): T => ({
-    ...part,
-    key: change(part.key, tenantId),
-  });
+  const changed = <T extends { readonly key: StoredKey }>(part: T): T => ({ ...part, key: change(part.key, tenantId) });
   return {
     ...chain,
     active: changed(active),

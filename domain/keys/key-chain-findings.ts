@@ -1,10 +1,10 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
 import { isSameName } from '../formats/der/name.ts';
 import type { FieldError } from '../shared/failure.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
-import { broughtCertificateFindings } from './brought-certificate-findings.ts';
+import { findBroughtCertificateProblems } from './brought-certificate-findings.ts';
 import type { KeyChain, KeyUsage } from './key-chain.ts';
-import { sharedAuthorityFindings } from './key-chain-rights.ts';
+import { findSharedAuthorityProblems } from './key-chain-rights.ts';
 
 /** Where HAIP 1.0 speaks of the certificates of each usage. A trust list is trusted by its signer's own certificate. */
 const RULES = [
@@ -16,21 +16,20 @@ const RULES = [
 /** What a profile demands that the key chains of a tenant together do not have. */
 export function missingKeys(chains: readonly KeyChain[], profile: Profile): FieldError[] {
   if (!holdsTo(profile, 'eu') || chains.some(({ usages }) => usages.includes('access'))) return [];
-  const message =
-    'profile eu (ARF 3.0 ISSU_22 and ISSU_32): nothing can sign the metadata of the issuer; make a key chain for access';
+  const message = 'profile eu (ARF 3.0 ISSU_22 and ISSU_32): nothing can sign the metadata of the issuer; make a key chain for access';
   return [{ path: 'key-chain', message }];
 }
 
 /** What readers refuse of a key and its certificates. @param profile of the tenant. */
-export function keyChainFindings(chain: KeyChain, profile: Profile | null): Finding[] {
+export function findKeyChainProblems(chain: KeyChain, profile: Profile | null): Finding[] {
   return [
-    ...certificateFindings(chain),
-    ...sharedAuthorityFindings(chain, []),
-    ...(holdsTo(profile, 'eu') ? algorithmFindings(chain) : []),
+    ...findCertificateProblems(chain),
+    ...findSharedAuthorityProblems(chain, []),
+    ...(holdsTo(profile, 'eu') ? findAlgorithmProblems(chain) : []),
   ];
 }
 
-function algorithmFindings({ active, root }: KeyChain): Finding[] {
+function findAlgorithmProblems({ active, root }: KeyChain): Finding[] {
   const keys = [active.key, ...(root === undefined ? [] : [root.key])];
   if (keys.every(({ handle }) => handle.algorithm !== 'EdDSA')) return [];
   return [
@@ -46,11 +45,11 @@ function algorithmFindings({ active, root }: KeyChain): Finding[] {
 }
 
 /** Those that came from outside; those of an own authority are as they should be. */
-function certificateFindings(chain: KeyChain): Finding[] {
-  return chain.root === undefined ? [...anchorFindings(chain), ...broughtCertificateFindings(chain)] : [];
+function findCertificateProblems(chain: KeyChain): Finding[] {
+  return chain.root === undefined ? [...findAnchorProblems(chain), ...findBroughtCertificateProblems(chain)] : [];
 }
 
-function anchorFindings({ usages, active }: KeyChain): Finding[] {
+function findAnchorProblems({ usages, active }: KeyChain): Finding[] {
   const [leaf, ...others] = active.certificates.map(isSelfIssued);
   return RULES.filter(([usage]) => usages.includes(usage)).flatMap(([, profileRule, concerns]) => {
     const common = { profileRule, member: 'certificates', concerns, refusedBy: ['haip'] } as const;
@@ -59,8 +58,7 @@ function anchorFindings({ usages, active }: KeyChain): Finding[] {
       return [{ ...common, message, change: 'use one that an authority issued' }];
     }
     if (others.includes(true)) {
-      const message =
-        'the chain contains its trust anchor, which is sent along with everything that the key signs';
+      const message = 'the chain contains its trust anchor, which is sent along with everything that the key signs';
       return [{ ...common, message, change: 'leave the root certificate out' }];
     }
     return [];
@@ -68,6 +66,6 @@ function anchorFindings({ usages, active }: KeyChain): Finding[] {
 }
 
 function isSelfIssued(der: string): boolean {
-  const certificate = readCertificate(Buffer.from(der, 'base64'));
+  const certificate = parseCertificate(Buffer.from(der, 'base64'));
   return certificate !== undefined && isSameName(certificate.subject, certificate.issuer);
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { ConfigurationId, listUpTo, Reference, textUpTo, wholeNumber } from '../shared/bounds.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 import { written } from '../shared/written.ts';
@@ -8,10 +8,7 @@ import { KEY_USAGES } from './key-chain.ts';
 /** Segments of `/key-chain/…` that are no ids. */
 const RESERVED_IDS = new Set(['providers', 'import']);
 
-const Id = ConfigurationId.refine(
-  (id) => !RESERVED_IDS.has(id),
-  'this name is an address of the service itself',
-);
+const Id = ConfigurationId.refine((id) => !RESERVED_IDS.has(id), 'this name is an address of the service itself');
 const Usage = z.enum(KEY_USAGES);
 const Usages = listUpTo(Usage, KEY_USAGES.length);
 /** Of a key that has none, none may be sent back; `UpdateKeyChain` looks. */
@@ -25,9 +22,7 @@ const Pem = z
   .describe('PEM, leaf first, each certified by the next; a root may be left out');
 const PrivateKey = z
   .union([textUpTo(20_000), z.record(z.string().max(100), z.json())])
-  .describe(
-    'Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again',
-  );
+  .describe('Private key on P-256, P-384, P-521 or Ed25519: PEM (PKCS#8 or SEC1) or JWK. It is never shown again');
 
 const usages = {
   usageType: Usage.optional().describe(
@@ -56,19 +51,13 @@ const subject = {
     .string()
     .regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)')
     .optional()
-    .describe(
-      'Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated',
-    ),
-  organization: SubjectName.optional().describe(
-    'Of the issuer, in its certificates; that of the tenant, else its name, unless stated',
-  ),
+    .describe('Of the issuer, in its certificates; readers of driving licences demand it. That of the tenant unless stated'),
+  organization: SubjectName.optional().describe('Of the issuer, in its certificates; that of the tenant, else its name, unless stated'),
 };
 const birth = {
   id: Id.optional(),
   description: Description.nullish(),
-  kmsProvider: Reference.optional().describe(
-    'Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated',
-  ),
+  kmsProvider: Reference.optional().describe('Where its key is made, of `GET /key-chain/providers`; that of the tenant unless stated'),
 };
 const RootKeyChainId = Reference.optional().describe(
   'A key chain whose internal authority certifies this one, too: for `access` one that is for `access`, for others one that is for ' +
@@ -77,101 +66,84 @@ const RootKeyChainId = Reference.optional().describe(
 const Algorithm = z.enum(SIGNING_ALGORITHMS).optional().describe('ES256 unless stated');
 
 /** A new key chain: an internal CA and a leaf that it certifies. */
-export const KeyChainCreation = z
-  .object({
-    ...birth,
-    ...usages,
-    algorithm: Algorithm,
-    ...subject,
-    ...rotation,
-    rootKeyChainId: RootKeyChainId,
-    selfSigned: z
-      .boolean()
-      .optional()
-      .describe(
-        'Certified by itself: for trust lists alone, as wallets refuse everything else under such a key',
-      ),
-  })
+export const KeyChainCreation = object({
+  ...birth,
+  ...usages,
+  algorithm: Algorithm,
+  ...subject,
+  ...rotation,
+  rootKeyChainId: RootKeyChainId,
+  selfSigned: z
+    .boolean()
+    .optional()
+    .describe('Certified by itself: for trust lists alone, as wallets refuse everything else under such a key'),
+})
   .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainCreation', ...EITHER_USAGE });
 export type KeyChainCreation = z.infer<typeof KeyChainCreation>;
 
 /** A key that was made elsewhere. */
-export const KeyChainImport = z
-  .object({
-    ...birth,
-    ...usages,
-    key: PrivateKey,
-    certificates: Pem.optional().describe('PEM, leaf first. Absent: an internal authority certifies the key'),
-    ...subject,
-    ...rotation,
-    rootKeyChainId: RootKeyChainId,
-  })
+export const KeyChainImport = object({
+  ...birth,
+  ...usages,
+  key: PrivateKey,
+  certificates: Pem.optional().describe('PEM, leaf first. Absent: an internal authority certifies the key'),
+  ...subject,
+  ...rotation,
+  rootKeyChainId: RootKeyChainId,
+})
   .refine(...ONE_OF_USAGES)
   .meta({ id: 'KeyChainImport', ...EITHER_USAGE });
 export type KeyChainImport = z.infer<typeof KeyChainImport>;
 
-export const KeyChainUpdate = z
-  .object({
-    description: Description.nullish(),
-    usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(KeptUsages),
-    certificates: Pem.optional().describe(
-      'Obtained elsewhere for the active key; they replace those that it has',
-    ),
-    ...rotation,
-  })
-  .meta({ id: 'KeyChainUpdate' });
+export const KeyChainUpdate = object({
+  description: Description.nullish(),
+  usages: z.array(Usage).max(KEY_USAGES.length).meta({ minItems: 1 }).optional().describe(KeptUsages),
+  certificates: Pem.optional().describe('Obtained elsewhere for the active key; they replace those that it has'),
+  ...rotation,
+}).meta({ id: 'KeyChainUpdate' });
 export type KeyChainUpdate = z.infer<typeof KeyChainUpdate>;
 
-export const KeyChainRotation = z
-  .object({
-    provider: birth.kmsProvider.describe(
-      'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
+export const KeyChainRotation = object({
+  provider: birth.kmsProvider.describe(
+    'Where this and all later keys are made, of `GET /key-chain/providers`; where they were unless stated',
+  ),
+  kmsProvider: birth.kmsProvider.describe('Another name of `provider`'),
+  compromised: z
+    .boolean()
+    .optional()
+    .describe(
+      'An attacker may have the present key: the public key is taken out of use in all key chains of the tenant, and ' +
+        'certificates for it that internal authorities issued are revoked, so that nothing signed with it counts. ' +
+        'A key chain that cannot be rotated signs nothing until it is replaced',
     ),
-    kmsProvider: birth.kmsProvider.describe('Another name of `provider`'),
-    compromised: z
-      .boolean()
-      .optional()
-      .describe(
-        'An attacker may have the present key: the public key is taken out of use in all key chains of the tenant, and ' +
-          'certificates for it that internal authorities issued are revoked, so that nothing signed with it counts. ' +
-          'A key chain that cannot be rotated signs nothing until it is replaced',
-      ),
+})
+  .refine(({ provider, kmsProvider }) => provider === undefined || kmsProvider === undefined || provider === kmsProvider, {
+    path: ['kmsProvider'],
+    message: 'give either provider or kmsProvider',
   })
-  .refine(
-    ({ provider, kmsProvider }) =>
-      provider === undefined || kmsProvider === undefined || provider === kmsProvider,
-    { path: ['kmsProvider'], message: 'give either provider or kmsProvider' },
-  )
   .meta({ id: 'KeyChainRotation', not: { required: ['provider', 'kmsProvider'] } });
 export type KeyChainRotation = z.infer<typeof KeyChainRotation>;
 
 /** What a certificate shall say that is asked for elsewhere. */
-export const CertificateSigningRequest = z
-  .object({
-    ...subject,
-    subjectName: SubjectName.optional().describe(
-      'Common name; that of the present certificate unless stated',
-    ),
-    dnsNames: listUpTo(z.string().max(253).regex(HOST, 'a host name'), 20)
-      .optional()
-      .describe('Host names; that of `PUBLIC_URL` unless stated'),
-  })
-  .meta({ id: 'CertificateSigningRequest' });
+export const CertificateSigningRequest = object({
+  ...subject,
+  subjectName: SubjectName.optional().describe('Common name; that of the present certificate unless stated'),
+  dnsNames: listUpTo(z.string().max(253).regex(HOST, 'a host name'), 20)
+    .optional()
+    .describe('Host names; that of `PUBLIC_URL` unless stated'),
+}).meta({ id: 'CertificateSigningRequest' });
 export type CertificateSigningRequest = z.infer<typeof CertificateSigningRequest>;
 
 /** A key without certificates of its own choice, in the vocabulary of certificates. */
-export const KeyCreation = z
-  .object({
-    ...birth,
-    key: PrivateKey.optional(),
-    usage: z.literal('sign').optional(),
-    usages: Usages.optional().describe(
-      'Nothing unless stated: POST /certs gives the key certificates for usages',
-    ),
-    algorithm: Algorithm,
-    ...subject,
-  })
+export const KeyCreation = object({
+  ...birth,
+  key: PrivateKey.optional(),
+  usage: z.literal('sign').optional(),
+  usages: Usages.optional().describe('Nothing unless stated: POST /certs gives the key certificates for usages'),
+  algorithm: Algorithm,
+  ...subject,
+})
   .refine((body) => body.key === undefined || body.algorithm === undefined, {
     path: ['algorithm'],
     message: 'a key that is imported says itself what it is for',
@@ -180,16 +152,14 @@ export const KeyCreation = z
 export type KeyCreation = z.infer<typeof KeyCreation>;
 
 /** Another certificate for a key that exists. */
-export const CertificateCreation = z
-  .object({
-    id: Id.optional(),
-    keyId: Reference.describe('The key: id of any certificate or key chain that has it'),
-    certUsageTypes: Usages,
-    crt: Pem.optional().describe('PEM, leaf first. Absent: the internal CA of the key makes a certificate'),
-    subjectName: subject.subjectName,
-    description: Description.nullish(),
-  })
-  .meta({ id: 'CertificateCreation' });
+export const CertificateCreation = object({
+  id: Id.optional(),
+  keyId: Reference.describe('The key: id of any certificate or key chain that has it'),
+  certUsageTypes: Usages,
+  crt: Pem.optional().describe('PEM, leaf first. Absent: the internal CA of the key makes a certificate'),
+  subjectName: subject.subjectName,
+  description: Description.nullish(),
+}).meta({ id: 'CertificateCreation' });
 export type CertificateCreation = z.infer<typeof CertificateCreation>;
 
 /** A usage as answers show it: what was read may be sent back. */
@@ -200,18 +170,17 @@ const ShownUsage = written({
   cert: z.looseObject({ id: z.string() }).optional(),
 });
 
-export const CertificateUpdate = z
-  .object({
-    description: Description.nullish(),
-    certUsageTypes: Usages.optional(),
-    usages: z
-      .array(z.union([Usage, ShownUsage]))
-      .max(KEY_USAGES.length)
-      .meta({ minItems: 1 })
-      .optional()
-      .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${KeptUsages}`),
-    crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),
-  })
+export const CertificateUpdate = object({
+  description: Description.nullish(),
+  certUsageTypes: Usages.optional(),
+  usages: z
+    .array(z.union([Usage, ShownUsage]))
+    .max(KEY_USAGES.length)
+    .meta({ minItems: 1 })
+    .optional()
+    .describe(`Another name of \`certUsageTypes\`, also as answers show them. ${KeptUsages}`),
+  crt: Pem.optional().describe('Obtained elsewhere for the key; they replace those that it has'),
+})
   .refine((body) => body.certUsageTypes === undefined || body.usages === undefined, {
     path: ['usages'],
     message: 'give either certUsageTypes or usages',

@@ -14,10 +14,7 @@ const PURPOSE_OF: Readonly<Record<KeyUsage, KeyPurpose>> = {
   access: 'access',
 };
 
-const ROLE_OF: Readonly<Record<KeyPurpose, Role>> = {
-  issuing: 'issuance:manage',
-  access: 'presentation:manage',
-};
+const ROLE_OF: Readonly<Record<KeyPurpose, Role>> = { issuing: 'issuance:manage', access: 'presentation:manage' };
 
 const WORDS: Readonly<Record<KeyPurpose, string>> = {
   issuing: 'signing, statusList and trustList, and all under their authority,',
@@ -41,31 +38,21 @@ export function assertMayTouch(
   const related = all.filter((chain) => touched.some((one) => isRelated(one, chain)));
   for (const purpose of purposesOf([...touched, ...related])) {
     const role = ROLE_OF[purpose];
-    if (!roles.includes(role)) {
-      throw new Failure('forbidden', `key chains for ${WORDS[purpose]} need the role ${role}`);
-    }
+    if (!roles.includes(role)) throw new Failure('forbidden', `key chains for ${WORDS[purpose]} need the role ${role}`);
   }
 }
 
 /**
  * Under the profile `eu` an authority certifies keys for its own purpose only: who trusts it for credentials would trust them, too.
- * Without the profile, `sharedAuthorityFindings` warns.
+ * Without the profile, `findSharedAuthorityProblems` warns.
  * @param root of the key chain that is named as authority.
  * @param path of the property that is at fault.
  * @throws Failure `invalid_input`.
  */
-export function assertCertifiedFor(
-  usages: readonly KeyUsage[],
-  root: KeyChain['root'],
-  { all, path, profile }: Certification,
-): void {
+export function assertCertifiedFor(usages: readonly KeyUsage[], root: KeyChain['root'], { all, path, profile }: Certification): void {
   const purposes = purposesOf(under(root, all));
-  if (purposes.size === 0) {
-    throw invalidInput(path, 'the authority of a key chain without usages certifies no other key');
-  }
-  if (usages.length === 0) {
-    throw invalidInput(path, 'a key without usages is certified by an authority of its own');
-  }
+  if (purposes.size === 0) throw invalidInput(path, 'the authority of a key chain without usages certifies no other key');
+  if (usages.length === 0) throw invalidInput(path, 'a key without usages is certified by an authority of its own');
   const foreign = usages.find((usage) => !purposes.has(PURPOSE_OF[usage]));
   if (foreign !== undefined) assertWithin(profile, [sharedAuthority(path)]);
 }
@@ -82,11 +69,7 @@ type Certification = {
  * @param after the key chain as it is to be; under its authority, unless its certificates come from outside from now on.
  * @throws Failure `invalid_input`.
  */
-export function assertKeepsPurpose(
-  before: KeyChain,
-  after: KeyChain,
-  { all, path, profile }: Certification,
-): void {
+export function assertKeepsPurpose(before: KeyChain, after: KeyChain, { all, path, profile }: Certification): void {
   const { root } = after;
   if (root === undefined || before.usages.length === 0) return;
   const purposes = purposesOf(under(root, all));
@@ -98,7 +81,7 @@ export function assertKeepsPurpose(
 }
 
 /** Key chains for issuing and for access under one authority, whose certificates readers trust for both. */
-export function sharedAuthorityFindings(chain: KeyChain, all: readonly KeyChain[]): Finding[] {
+export function findSharedAuthorityProblems(chain: KeyChain, all: readonly KeyChain[]): Finding[] {
   const others = under(chain.root, all).filter(({ id }) => id !== chain.id);
   return purposesOf([chain, ...others]).size < 2 ? [] : [sharedAuthority('usages')];
 }
@@ -123,10 +106,7 @@ function under(root: KeyChain['root'], all: readonly KeyChain[]): readonly KeyCh
 }
 
 function isRelated({ root, active }: Partial<Pick<KeyChain, 'root' | 'active'>>, other: KeyChain): boolean {
-  return (
-    isSameRoot(root, other.root) ||
-    (active !== undefined && isSameHandle(active.key.handle, other.active.key.handle))
-  );
+  return isSameRoot(root, other.root) || (active !== undefined && isSameHandle(active.key.handle, other.active.key.handle));
 }
 
 /** By the certificate: the key may be moved to another provider. */

@@ -3,7 +3,7 @@ import { type JsonObject, parseJsonObject } from '../shared/json.ts';
 import { resource } from '../shared/resource.ts';
 import { subjectNames } from './certificate-subject.ts';
 import { KEY_USAGES, type KeyChain } from './key-chain.ts';
-import { keyChainFindings } from './key-chain-findings.ts';
+import { findKeyChainProblems } from './key-chain-findings.ts';
 import { KeyChainCreation, KeyChainImport, ONE_OF_USAGES } from './key-chain-input.ts';
 import { isSelfSigned } from './self-signed.ts';
 import { isSameHandle } from './signing-key.ts';
@@ -20,7 +20,7 @@ export const keyChainResource = resource<KeyChain>()({
   actionOf: (before: KeyChain, after: KeyChain) =>
     isSameHandle(before.active.key.handle, after.active.key.handle) ? 'changed' : 'rotated',
   edited: (chain: KeyChain) => chain,
-  findings: keyChainFindings,
+  findings: findKeyChainProblems,
   changing: [
     'activeKey',
     'activeCertificate',
@@ -61,12 +61,17 @@ function writeKeyChain(chain: KeyChain, all: readonly KeyChain[]): object {
   const { rotationEnabled, rotationIntervalDays, certValidityDays } = chain;
   const { commonName, country, organization } = subjectNames(active.certificates[0] ?? '');
   return {
-    ...{ id, description, usages, kmsProvider },
+    id,
+    description,
+    usages,
+    kmsProvider,
     algorithm: active.key.handle.algorithm,
     subjectName: fitting(commonName),
     country,
     organization: fitting(organization),
-    ...{ rotationEnabled, rotationIntervalDays, certValidityDays },
+    rotationEnabled,
+    rotationIntervalDays,
+    certValidityDays,
     rootKeyChainId: root && authorityOf(chain, all),
     selfSigned: root === undefined && isSelfSigned(active) ? true : undefined,
   };

@@ -87,21 +87,24 @@ export function documentSignerChain({ root, active }: KeyChain): readonly string
  * @throws Failure `not_found` for an id that no chain has; `invalid_input` when the chain is not for this usage,
  *   its certificate has expired, or the tenant has none.
  */
-export function pickKeyChain(
-  chains: readonly KeyChain[],
-  usage: KeyUsage,
-  now: Date,
-  wantedId?: string,
-): KeyChain {
+export function pickKeyChain(chains: readonly KeyChain[], usage: KeyUsage, now: Date, wantedId?: string): KeyChain {
   return wantedId === undefined ? firstUsable(chains, usage, now) : wanted(chains, usage, now, wantedId);
+}
+
+/** The chain that `pickKeyChain` returns; undefined when that throws a Failure. */
+export function findKeyChain(...chosen: Parameters<typeof pickKeyChain>): KeyChain | undefined {
+  try {
+    return pickKeyChain(...chosen);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
 
 function wanted(chains: readonly KeyChain[], usage: KeyUsage, now: Date, id: string): KeyChain {
   const chain = chains.find((candidate) => candidate.id === id);
   if (chain === undefined) throw new Failure('not_found', `There is no key chain "${id}".`);
-  if (!chain.usages.includes(usage)) {
-    throw invalidInput('keyChainId', `The key chain "${id}" is not for the usage "${usage}".`);
-  }
+  if (!chain.usages.includes(usage)) throw invalidInput('keyChainId', `The key chain "${id}" is not for the usage "${usage}".`);
   if (isCompromised(chain)) throw compromised(chain);
   if (isExpired(chain, now)) throw expired(chain);
   return chain;
@@ -112,12 +115,7 @@ function firstUsable(chains: readonly KeyChain[], usage: KeyUsage, now: Date): K
     .filter((chain) => chain.usages.includes(usage))
     .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
   const [first] = candidates;
-  if (first === undefined) {
-    throw invalidInput(
-      'keyChainId',
-      `The tenant has no key chain for the usage "${usage}". Create one first.`,
-    );
-  }
+  if (first === undefined) throw invalidInput('keyChainId', `The tenant has no key chain for the usage "${usage}". Create one first.`);
   const usable = candidates.find((chain) => !isExpired(chain, now) && !isCompromised(chain));
   if (usable === undefined) throw isCompromised(first) ? compromised(first) : expired(first);
   return usable;
@@ -140,8 +138,5 @@ function isExpired(chain: KeyChain, now: Date): boolean {
 
 function expired(chain: KeyChain): Failure {
   const since = chain.active.notAfter.toISOString();
-  return invalidInput(
-    'keyChainId',
-    `The certificate of the key chain "${chain.id}" expired at ${since}. Rotate it.`,
-  );
+  return invalidInput('keyChainId', `The certificate of the key chain "${chain.id}" expired at ${since}. Rotate it.`);
 }

@@ -8,8 +8,7 @@ export type RevokedCertificate = { readonly serialNumber: string; readonly revok
 
 /** @returns undefined when no key chain of the tenant is under an authority of this id. */
 export function authorityOf(chains: readonly KeyChain[], authorityId: string): KeyRoot | undefined {
-  return chains.find(({ root }) => root !== undefined && keyIdentifier(root.key.publicJwk) === authorityId)
-    ?.root;
+  return chains.find(({ root }) => root !== undefined && keyIdentifier(root.key.publicJwk) === authorityId)?.root;
 }
 
 /**
@@ -24,9 +23,7 @@ export function revokedUnder(
   const compromised = compromisedKeys(chains, records);
   const issued = [
     ...chains.flatMap(issuedCertificates),
-    ...records.flatMap(({ thumbprint, certificates }) =>
-      certificates.map((certificate) => ({ ...certificate, thumbprint })),
-    ),
+    ...records.flatMap(({ thumbprint, certificates }) => certificates.map((certificate) => ({ ...certificate, thumbprint }))),
   ];
   const revoked = new Map<string, RevokedCertificate>();
   for (const { root: issuer, certificate, thumbprint } of issued) {

@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
 import { defined } from '../shared/defined.ts';
 import { Failure, invalidInput } from '../shared/failure.ts';
 import { LONGEST_LIFETIME_SECONDS } from '../shared/token-lifetime.ts';
@@ -19,10 +19,7 @@ const REMINDER_DAYS = 7;
 
 export const DEFAULT_ROTATION_DAYS = 90;
 
-export type RotationSettings = Pick<
-  KeyChain,
-  'rotationEnabled' | 'rotationIntervalDays' | 'certValidityDays'
->;
+export type RotationSettings = Pick<KeyChain, 'rotationEnabled' | 'rotationIntervalDays' | 'certValidityDays'>;
 
 /**
  * A key is kept until its certificate has ended, so fast rotation under long certificates would pile up keys.
@@ -48,10 +45,7 @@ export const LEAF_STEPS = {
   renewal: { key: 'same', certifiedBy: 'root' },
   /** Certificates from outside: the internal CA has no part in the key chain from then on. */
   upload: { key: 'same', certifiedBy: 'others' },
-} as const satisfies Record<
-  string,
-  { readonly key: 'same' | 'another'; readonly certifiedBy: 'root' | 'others' }
->;
+} as const satisfies Record<string, { readonly key: 'same' | 'another'; readonly certifiedBy: 'root' | 'others' }>;
 export type LeafStep = keyof typeof LEAF_STEPS;
 
 /** What a key chain takes by itself when its time has come. */
@@ -59,13 +53,33 @@ export type DueStep = Exclude<LeafStep, 'upload'>;
 
 /** The step that a key chain needs to go on; undefined: none yet. */
 export function dueStep(chain: KeyChain, now: Date): DueStep | undefined {
-  const since = chain.lastRotatedAt ?? chain.createdAt;
-  const rotateAt = since.getTime() + chain.rotationIntervalDays * DAY_MS;
-  if (chain.rotationEnabled && now.getTime() >= rotateAt) return 'rotation';
+  if (now.getTime() >= rotationTime(chain)) return 'rotation';
   if (isCompromised(chain)) return 'rotation';
   if (isCertifiedByOldProfile(chain, now)) return 'renewal';
-  const days = chain.root === undefined ? REMINDER_DAYS : Math.min(RENEWAL_DAYS, chain.certValidityDays / 3);
-  return now.getTime() >= chain.active.notAfter.getTime() - days * DAY_MS ? 'renewal' : undefined;
+  return now.getTime() >= renewalTime(chain) ? 'renewal' : undefined;
+}
+
+/**
+ * Until when a key chain needs nothing unless its configuration changes, in milliseconds since 1970.
+ * @returns a time that is over when a step is due, or a former leaf can go.
+ */
+export function idleUntil(chain: KeyChain, now: Date): number {
+  if (dueStep(chain, now) !== undefined) return now.getTime();
+  const formerEnds = (chain.former ?? []).map(({ keptUntil }) => keptUntil.getTime());
+  const until = Math.min(rotationTime(chain), renewalTime(chain), ...formerEnds);
+  // A time that is none is a fault that somebody has to see.
+  return Number.isNaN(until) ? now.getTime() : until;
+}
+
+/** In milliseconds since 1970; never, where keys are rotated on demand only. */
+function rotationTime({ rotationEnabled, rotationIntervalDays, lastRotatedAt, createdAt }: KeyChain): number {
+  const since = (lastRotatedAt ?? createdAt).getTime();
+  return rotationEnabled ? since + rotationIntervalDays * DAY_MS : Number.POSITIVE_INFINITY;
+}
+
+function renewalTime({ root, certValidityDays, active }: KeyChain): number {
+  const days = root === undefined ? REMINDER_DAYS : Math.min(RENEWAL_DAYS, certValidityDays / 3);
+  return active.notAfter.getTime() - days * DAY_MS;
 }
 
 /**
@@ -78,9 +92,7 @@ export function isCertifiedByOldProfile(chain: KeyChain, now: Date): boolean {
   if (!usages.includes('signing') && !usages.includes('access')) return false;
   if (countedFormerLeaves(chain, now).length >= MAX_FORMER_LEAVES) return false;
   return [active.certificates[0], active.documentSigner?.[0]].some(
-    (certificate) =>
-      certificate !== undefined &&
-      readCertificate(Buffer.from(certificate, 'base64'))?.basicConstraints?.critical === true,
+    (certificate) => certificate !== undefined && parseCertificate(Buffer.from(certificate, 'base64'))?.basicConstraints?.critical === true,
   );
 }
 
@@ -105,9 +117,7 @@ export function assertRenewable(chain: KeyChain, now: Date): KeyRoot {
         'certificate with POST /key-chain/{id}/csr and upload it, or do so for a key chain that is new',
     );
   }
-  if (root.notAfter <= now) {
-    throw new Failure('conflict', `the authority of the key chain ${chain.id} has ended; create another one`);
-  }
+  if (root.notAfter <= now) throw new Failure('conflict', `the authority of the key chain ${chain.id} has ended; create another one`);
   assertRoom(chain, now);
   return root;
 }
@@ -126,15 +136,16 @@ export function isExtendable({ active, certValidityDays }: KeyChain, root: KeyRo
 export function replaceLeaf(chain: KeyChain, step: LeafStep, active: KeyLeaf, now: Date): KeyChain {
   const { key, certifiedBy } = LEAF_STEPS[step];
   const isSame = isSameHandle(active.key.handle, chain.active.key.handle);
-  if (isSame !== (key === 'same'))
-    throw new Error(`a ${step} takes ${key === 'same' ? 'the same' : 'another'} key`);
+  if (isSame !== (key === 'same')) throw new Error(`a ${step} takes ${key === 'same' ? 'the same' : 'another'} key`);
   const former = [formerLeaf(chain, now), ...assertRoom(chain, now)];
   const { root, ...rest } = chain;
   return {
     ...rest,
     ...(certifiedBy === 'root' && defined({ root })),
     ...(key === 'another' && { lastRotatedAt: now }),
-    ...{ active, former, updatedAt: now },
+    active,
+    former,
+    updatedAt: now,
   };
 }
 

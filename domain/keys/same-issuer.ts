@@ -1,4 +1,4 @@
-import { type Certificate, readCertificate } from '../formats/der/certificate.ts';
+import { type Certificate, parseCertificate } from '../formats/der/certificate.ts';
 import { isSameName, normalizedAttributes } from '../formats/der/name.ts';
 
 /** Attributes of a subject that differ between two signers of one issuer: common name and serial number. */
@@ -16,7 +16,7 @@ export function isOfSameIssuer(one: string | undefined, other: string | undefine
 }
 
 function read(certificate: string | undefined): Certificate | undefined {
-  return certificate === undefined ? undefined : readCertificate(Buffer.from(certificate, 'base64'));
+  return certificate === undefined ? undefined : parseCertificate(Buffer.from(certificate, 'base64'));
 }
 
 function organizationOf({ subject }: Certificate): string {

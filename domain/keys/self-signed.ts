@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
 import { isSameName } from '../formats/der/name.ts';
 import { invalidInput } from '../shared/failure.ts';
 import type { KeyLeaf, KeyUsage } from './key-chain.ts';
@@ -11,13 +11,10 @@ import type { KeyLeaf, KeyUsage } from './key-chain.ts';
 export function assertSelfSignedFits(usages: readonly KeyUsage[], path: string): void {
   const other = usages.find((usage) => usage !== 'trustList');
   if (other === undefined) return;
-  throw invalidInput(
-    path,
-    `What a self-signed key chain signs is accepted for "trustList" alone, not for "${other}".`,
-  );
+  throw invalidInput(path, `What a self-signed key chain signs is accepted for "trustList" alone, not for "${other}".`);
 }
 
 export function isSelfSigned({ certificates: [first = ''] }: KeyLeaf): boolean {
-  const certificate = readCertificate(Buffer.from(first, 'base64'));
+  const certificate = parseCertificate(Buffer.from(first, 'base64'));
   return certificate !== undefined && isSameName(certificate.subject, certificate.issuer);
 }

@@ -1,11 +1,7 @@
 import type { PublicJwk, SigningAlgorithm } from '../shared/jwk.ts';
 
 /** Names one private key: the provider that holds it and the provider's own name for it. */
-export type KeyHandle = {
-  readonly kms: string;
-  readonly keyId: string;
-  readonly algorithm: SigningAlgorithm;
-};
+export type KeyHandle = { readonly kms: string; readonly keyId: string; readonly algorithm: SigningAlgorithm };
 
 /** A key as it is stored with its public half. */
 export type StoredKey = {

@@ -71,39 +71,25 @@ function toWire({ uri, idx, anchor, provider, keptUntil }: WalletStatus): JsonOb
 }
 
 /** @param value of a token that this service signed. */
-function readStatuses(value: Json | undefined): readonly WalletStatus[] {
+function parseStatuses(value: Json | undefined): readonly WalletStatus[] {
   const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
   return entries.flatMap(({ uri, idx, anchor, provider, exp }) =>
     typeof uri === 'string' && typeof idx === 'number' && typeof anchor === 'string'
-      ? [
-          {
-            ...{ uri, idx, anchor },
-            ...(typeof provider === 'string' && { provider }),
-            ...(typeof exp === 'number' && { keptUntil: exp }),
-          },
-        ]
+      ? [{ uri, idx, anchor, ...(typeof provider === 'string' && { provider }), ...(typeof exp === 'number' && { keptUntil: exp }) }]
       : [],
   );
 }
 
 /** OpenID4VCI 1.0 section 6.2. One dataset per configuration, so the identifier is the configuration's own. */
 export function authorizationDetails(configurationIds: readonly string[]): readonly JsonObject[] {
-  return configurationIds.map((id) => ({
-    type: 'openid_credential',
-    credential_configuration_id: id,
-    credential_identifiers: [id],
-  }));
+  return configurationIds.map((id) => ({ type: 'openid_credential', credential_configuration_id: id, credential_identifiers: [id] }));
 }
 
 /**
  * @param issuer the credential issuer.
  * @returns undefined unless the payload is one of a server of this service for this issuer and has not expired.
  */
-export function readAccessTokenPayload(
-  payload: JsonObject,
-  issuer: string,
-  now: Date,
-): WalletTokenClaims | undefined {
+export function parseAccessTokenPayload(payload: JsonObject, issuer: string, now: Date): WalletTokenClaims | undefined {
   const {
     iss,
     aud,
@@ -127,9 +113,7 @@ export function readAccessTokenPayload(
   if (typeof exp !== 'number' || exp * 1000 <= now.getTime()) return undefined;
   const identifiers = Array.isArray(authorization_details);
   const ids = identifiers
-    ? authorization_details.map((entry) =>
-        isJsonObject(entry) ? entry['credential_configuration_id'] : undefined,
-      )
+    ? authorization_details.map((entry) => (isJsonObject(entry) ? entry['credential_configuration_id'] : undefined))
     : credential_configuration_ids;
   if (!isTexts(ids)) return undefined;
   const jkt = isJsonObject(cnf) ? cnf['jkt'] : undefined;
@@ -149,6 +133,6 @@ export function readAccessTokenPayload(
     ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
     ...(isTexts(actions_done) ? { actionsDone: actions_done } : {}),
     ...(typeof jkt === 'string' ? { keyThumbprint: jkt } : {}),
-    ...(wallet_statuses === undefined ? {} : { walletStatuses: readStatuses(wallet_statuses) }),
+    ...(wallet_statuses === undefined ? {} : { walletStatuses: parseStatuses(wallet_statuses) }),
   };
 }

@@ -15,11 +15,7 @@ export type AskedAuthorization = {
 };
 
 /** @param grant `consumedAt` and `holder` are null while somebody could still come with the code. */
-export function askedBy({
-  authorization,
-  consumedAt,
-  holder,
-}: Pick<Grant, 'authorization' | 'consumedAt' | 'holder'>): AskedAuthorization {
+export function askedBy({ authorization, consumedAt, holder }: Pick<Grant, 'authorization' | 'consumedAt' | 'holder'>): AskedAuthorization {
   const { queries, code, authorizedAtMs } = authorization ?? {};
   const isSpent = consumedAt !== null;
   return {

@@ -3,7 +3,7 @@ import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { isRedirectAddress } from '../shared/redirect-address.ts';
 import { isChallenge } from './pkce.ts';
-import { readDetails, refusedDetails } from './token-request.ts';
+import { parseDetails, refusedDetails } from './token-request.ts';
 
 /** An authorization request as it was pushed (RFC 9126, OpenID4VCI 1.0 section 5.1). */
 export type AuthorizationRequest = {
@@ -70,7 +70,7 @@ type RequestContext = {
  * @throws Failure `invalid_request`, `request_not_supported`, `unsupported_response_type`, `invalid_scope`,
  *   `invalid_authorization_details`, `invalid_target`.
  */
-export function readAuthorizationRequest(
+export function parseAuthorizationRequest(
   form: Readonly<Record<string, string>>,
   context: RequestContext,
   needs: RequestNeeds = { redirectUri: true, codeChallenge: true },
@@ -79,27 +79,20 @@ export function readAuthorizationRequest(
   // RFC 9126 section 2.1
   if (form['request_uri'] !== undefined) throw invalid('request_uri cannot be pushed');
   // RFC 9101 section 7
-  if (form['request'] !== undefined)
-    throw new Failure('request_not_supported', 'send the parameters themselves');
+  if (form['request'] !== undefined) throw new Failure('request_not_supported', 'send the parameters themselves');
   const long = QUERIES.find((name) => (form[name] ?? '').length > MAX_QUERY_LENGTH);
   if (long !== undefined) throw invalid(`${long} is too long`);
   const clientId = form['client_id'];
   if (clientId === undefined) throw invalid('client_id is missing');
   if (form['response_type'] === undefined) throw invalid('response_type is missing');
   // RFC 6749 section 4.1.2.1
-  if (form['response_type'] !== 'code') {
-    throw new Failure('unsupported_response_type', 'only the response type code is supported');
-  }
+  if (form['response_type'] !== 'code') throw new Failure('unsupported_response_type', 'only the response type code is supported');
   const { response_mode: responseMode } = form;
   // OAuth 2.0 Multiple Response Type Encoding Practices section 2.1: what is not supported is an error
-  if (responseMode !== undefined && responseMode !== 'query') {
-    throw invalid('only the response mode query is supported');
-  }
+  if (responseMode !== undefined && responseMode !== 'query') throw invalid('only the response mode query is supported');
   const redirectUri = form['redirect_uri'];
   if (redirectUri === undefined ? needs.redirectUri : !isRedirectAddress(redirectUri)) {
-    throw invalid(
-      'redirect_uri must be absolute, without fragment, and https, a private scheme with a dot or a known scheme of wallets',
-    );
+    throw invalid('redirect_uri must be absolute, without fragment, and https, a private scheme with a dot or a known scheme of wallets');
   }
   const { code_challenge: codeChallenge, code_challenge_method: method } = form;
   const isChallenged = needs.codeChallenge || codeChallenge !== undefined || method !== undefined;
@@ -117,11 +110,11 @@ export function readAuthorizationRequest(
   if (detailsText !== undefined && detailsText.length > MAX_DETAILS_LENGTH) {
     throw refusedDetails(`authorization_details has more than ${MAX_DETAILS_LENGTH} characters`);
   }
-  const details = readDetails(detailsText, context.issuer, MAX_DETAILS);
+  const details = parseDetails(detailsText, context.issuer, MAX_DETAILS);
   return {
     clientId,
     ...defined({ redirectUri, codeChallenge, state, issuerState }),
-    ...readWanted(form, details, context),
+    ...parseWanted(form, details, context),
     queries: queriesOf(form, details),
   };
 }
@@ -134,12 +127,8 @@ function queriesOf(form: Readonly<Record<string, string>>, details: Details): Js
 type Details = readonly JsonObject[] | undefined;
 type Wanted = Pick<AuthorizationRequest, 'credentialConfigurationIds' | 'byDetails' | 'scope'>;
 
-function readWanted(
-  form: Readonly<Record<string, string>>,
-  details: Details,
-  { configurations, offered }: RequestContext,
-): Wanted {
-  const detailed = readNamed(details, configurations);
+function parseWanted(form: Readonly<Record<string, string>>, details: Details, { configurations, offered }: RequestContext): Wanted {
+  const detailed = parseNamed(details, configurations);
   const values = new Set((form['scope'] ?? '').split(' '));
   const supported = configurations.filter(({ scope }) => values.has(scope));
   if (detailed.length === 0 && supported.length === 0) {
@@ -147,26 +136,17 @@ function readWanted(
   }
   const named = offered === undefined ? supported : supported.filter(({ id }) => offered.includes(id));
   if (detailed.length === 0 && named.length === 0) {
-    throw new Failure(
-      'invalid_request',
-      'scope names no credential of the offer that issuer_state refers to',
-    );
+    throw new Failure('invalid_request', 'scope names no credential of the offer that issuer_state refers to');
   }
   const scope = [...new Set(named.map((configuration) => configuration.scope))].join(' ');
   // OpenID4VCI 1.0 section 5.1.2: each says for itself what is wanted, and where both name one the details say how
   const ids = [...new Set([...detailed, ...named.map(({ id }) => id)])];
-  if (ids.length > MAX_CONFIGURATIONS) {
-    throw new Failure('invalid_scope', `at most ${MAX_CONFIGURATIONS} credentials in one request`);
-  }
-  return {
-    credentialConfigurationIds: ids,
-    byDetails: detailed.length > 0,
-    ...(scope === '' ? {} : { scope }),
-  };
+  if (ids.length > MAX_CONFIGURATIONS) throw new Failure('invalid_scope', `at most ${MAX_CONFIGURATIONS} credentials in one request`);
+  return { credentialConfigurationIds: ids, byDetails: detailed.length > 0, ...(scope === '' ? {} : { scope }) };
 }
 
 /** RFC 9396 section 5, OpenID4VCI 1.0 section 5.1.1. */
-function readNamed(details: Details, configurations: readonly RequestableConfiguration[]): readonly string[] {
+function parseNamed(details: Details, configurations: readonly RequestableConfiguration[]): readonly string[] {
   return (details ?? []).map(({ credential_configuration_id: id }) => {
     if (configurations.some((configuration) => configuration.id === id)) return String(id);
     throw refusedDetails('the issuer has no such credential configuration');

@@ -1,7 +1,7 @@
 /**
  * Where the wallet's browser goes (RFC 6749 section 4.1.2, RFC 9207 section 2). The redirect address stays letter by
  * letter what the wallet wrote (RFC 6749 section 3.1.2): parsing and writing it again would change its query.
- * @param redirectUri has no fragment; `readAuthorizationRequest` refuses one.
+ * @param redirectUri has no fragment; `parseAuthorizationRequest` refuses one.
  */
 export function authorizationResponse(
   redirectUri: string,

@@ -2,7 +2,7 @@ import { Failure } from '../shared/failure.ts';
 import type { PublicId, SessionId } from '../shared/ids.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';
 import type { AuthorizationServer, GrantHolder, Identity } from './grant.ts';
-import { isSecret, readHandle } from './handle.ts';
+import { isSecret, parseHandle } from './handle.ts';
 import type { Interaction } from './interaction.ts';
 
 /** The handles by which an authorization can be found; each is replaced or dropped as it moves on. */
@@ -66,10 +66,7 @@ export type Authorization = {
  * A step of `authorization` at `version + 1`. What is known of the user and of the login ends with `done`.
  * @throws Error for a stage that cannot follow.
  */
-export function moveOn(
-  authorization: Authorization,
-  change: Partial<Omit<Authorization, 'id' | 'version' | 'createdAt'>>,
-): Authorization {
+export function moveOn(authorization: Authorization, change: Partial<Omit<Authorization, 'id' | 'version' | 'createdAt'>>): Authorization {
   const { stage } = change;
   const allowed: readonly string[] = NEXT_STAGES[authorization.stage];
   if (stage !== undefined && !allowed.includes(stage))
@@ -100,14 +97,12 @@ export function isCurrent(
 ): authorization is Authorization {
   if (authorization === undefined || authorization.stage === 'done') return false;
   if (authorization.expiresAt <= now) return false;
-  const read = readHandle(handle);
+  const read = parseHandle(handle);
   return read?.id === authorization.id && isSecret(read.secret, authorization.handles[purpose]);
 }
 
 /** @throws Failure `invalid_request` for anything that does not look like a request URI of this service. */
 export function handleOfRequestUri(requestUri: string): string {
-  if (!requestUri.startsWith(REQUEST_URI_PREFIX)) {
-    throw new Failure('invalid_request', 'the request_uri is unknown, expired or used');
-  }
+  if (!requestUri.startsWith(REQUEST_URI_PREFIX)) throw new Failure('invalid_request', 'the request_uri is unknown, expired or used');
   return requestUri.slice(REQUEST_URI_PREFIX.length);
 }

@@ -15,13 +15,7 @@ const MAC_BYTES = 16;
 export const NONCE_LIFETIME_SECONDS = 300;
 
 /** @param purpose what the challenge is for, for example `c_nonce`; one of another purpose does not verify. */
-export function makeChallenge(
-  key: KeyObject,
-  tenantId: string,
-  purpose: string,
-  now: Date,
-  random: Buffer,
-): string {
+export function makeChallenge(key: KeyObject, tenantId: string, purpose: string, now: Date, random: Buffer): string {
   const body = Buffer.allocUnsafe(TIME_BYTES + RANDOM_BYTES);
   body.writeUIntBE(now.getTime(), 0, TIME_BYTES);
   random.copy(body, TIME_BYTES, 0, RANDOM_BYTES);
@@ -33,7 +27,7 @@ export function makeChallenge(
  * @returns the value to remember and its end, or `undefined` for a challenge that we did not make for this tenant and
  *   purpose, or that is too old.
  */
-export function readChallenge(
+export function parseChallenge(
   keys: readonly KeyObject[],
   tenantId: string,
   purpose: string,
@@ -52,9 +46,5 @@ export function readChallenge(
 }
 
 function mac(key: KeyObject, tenantId: string, purpose: string, body: Buffer): Buffer {
-  return createHmac('sha256', key)
-    .update(`${purpose} ${tenantId} `)
-    .update(body)
-    .digest()
-    .subarray(0, MAC_BYTES);
+  return createHmac('sha256', key).update(`${purpose} ${tenantId} `).update(body).digest().subarray(0, MAC_BYTES);
 }

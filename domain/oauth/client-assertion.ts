@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { type CompactJws, parseCompactJws, readAlgorithm } from '../formats/jose/compact.ts';
+import { type CompactJws, parseAlgorithm, parseCompactJws } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type Json } from '../shared/json.ts';
-import { algorithmOf, type PublicJwk, readPublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
+import { algorithmOf, type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS } from '../shared/jwk.ts';
 
 /** How a registered client proves itself with a key (`private_key_jwt`, RFC 7523 section 2.2). */
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -29,7 +29,7 @@ export type OpenedAssertion = {
  * @returns undefined when the request carries none.
  * @throws Failure `invalid_client`.
  */
-export function openAssertion(form: Readonly<Record<string, string>>): OpenedAssertion | undefined {
+export function parseAssertion(form: Readonly<Record<string, string>>): OpenedAssertion | undefined {
   const { client_assertion: text, client_assertion_type: type, client_id: clientId } = form;
   if (text === undefined && type === undefined) return undefined;
   // RFC 7521 section 4.2
@@ -44,12 +44,9 @@ export function openAssertion(form: Readonly<Record<string, string>>): OpenedAss
   }
   const { iss, sub } = jws.payload;
   // RFC 7523 section 3: for client authentication both are the client
-  if (typeof sub !== 'string' || sub === '' || iss !== sub) {
-    throw refused('iss and sub of client_assertion must both be the client_id');
-  }
+  if (typeof sub !== 'string' || sub === '' || iss !== sub) throw refused('iss and sub of client_assertion must both be the client_id');
   // RFC 7521 section 4.2
-  if (clientId !== undefined && clientId !== sub)
-    throw refused('client_id is not the subject of the assertion');
+  if (clientId !== undefined && clientId !== sub) throw refused('client_id is not the subject of the assertion');
   return { jws, clientId: sub, keyId: typeof kid === 'string' ? kid : undefined };
 }
 
@@ -58,11 +55,11 @@ export function openAssertion(form: Readonly<Record<string, string>>): OpenedAss
  * with the identifier that it names unless they have none.
  */
 export function keysFor({ jws, keyId }: OpenedAssertion, keySet: Json | undefined): readonly PublicJwk[] {
-  const verdict = readAlgorithm(jws.header, SIGNING_ALGORITHMS);
+  const verdict = parseAlgorithm(jws.header, SIGNING_ALGORITHMS);
   const keys = isJsonObject(keySet) ? keySet['keys'] : undefined;
   if (verdict.fault !== undefined || !Array.isArray(keys)) return [];
   return (keys as readonly Json[]).slice(0, MAX_KEYS).flatMap((entry) => {
-    const key = readPublicJwk(entry);
+    const key = parsePublicJwk(entry);
     if (key === undefined || !isJsonObject(entry)) return [];
     const { kid, use = 'sig' } = entry;
     const isNamed = keyId === undefined || kid === undefined || kid === keyId;
@@ -77,7 +74,7 @@ export function keysFor({ jws, keyId }: OpenedAssertion, keySet: Json | undefine
  * @returns what to remember, since an assertion is used once.
  * @throws Failure `invalid_client`.
  */
-export function acceptAssertion(
+export function assertAssertionClaims(
   { jws, clientId }: OpenedAssertion,
   audience: string,
   now: Date,
@@ -87,24 +84,14 @@ export function acceptAssertion(
   const latest = seconds + CLOCK_TOLERANCE_SECONDS;
   const { aud, exp, iat, nbf, jti } = jws.payload;
   const audiences = Array.isArray(aud) ? aud : [aud];
-  if (audiences.length !== 1 || audiences[0] !== audience) {
-    throw refused('aud of client_assertion is not this authorization server');
-  }
-  if (typeof exp !== 'number' || exp <= seconds - CLOCK_TOLERANCE_SECONDS)
-    throw refused('client_assertion has expired');
+  if (audiences.length !== 1 || audiences[0] !== audience) throw refused('aud of client_assertion is not this authorization server');
+  if (typeof exp !== 'number' || exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw refused('client_assertion has expired');
   if (exp > seconds + MAX_LIFETIME_SECONDS) throw refused('exp of client_assertion is too far ahead');
   if (iat !== undefined && !(typeof iat === 'number' && iat >= earliest && iat <= latest)) {
     throw refused('iat of client_assertion is outside the accepted window');
   }
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= latest)) {
-    throw refused('client_assertion is not valid yet');
-  }
-  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) {
-    throw refused('jti of client_assertion is missing or too long');
-  }
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= latest)) throw refused('client_assertion is not valid yet');
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) throw refused('jti of client_assertion is missing or too long');
   const name = JSON.stringify(['client_assertion', clientId, jti]);
-  return {
-    hash: hash('sha256', name, 'base64url'),
-    expiresAt: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1000),
-  };
+  return { hash: hash('sha256', name, 'base64url'), expiresAt: new Date((exp + CLOCK_TOLERANCE_SECONDS) * 1000) };
 }

@@ -3,7 +3,7 @@ import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compa
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
 import { isJsonObject, type JsonObject } from '../shared/json.ts';
-import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
+import { type PublicJwk, parsePublicJwk, thumbprint } from '../shared/jwk.ts';
 
 /**
  * Attestation-based client authentication, in the two published shapes: drafts 07 (pinned by OpenID4VCI 1.0) and 10,
@@ -49,7 +49,7 @@ export type AcceptedAttestation = {
  * @returns undefined when neither header is there.
  * @throws Failure `invalid_client_attestation` when one is missing, repeated, or not the right kind of JWT.
  */
-export function openAttestation(
+export function parseAttestation(
   attestations: readonly string[],
   pops: readonly string[],
   mayCombine = false,
@@ -58,24 +58,21 @@ export function openAttestation(
   // Attestation-based client authentication (draft 10) section 7.1: exactly one field each
   const attestation = only(attestations, 'OAuth-Client-Attestation');
   // Draft 10 section 7: without this header a DPoP proof is the proof
-  if (pops.length === 0 && mayCombine)
-    return { attestation: openToken(attestation, ATTESTATION_TYPE, 'attestation') };
+  if (pops.length === 0 && mayCombine) return { attestation: parseToken(attestation, ATTESTATION_TYPE, 'attestation') };
   const pop = only(pops, 'OAuth-Client-Attestation-PoP');
   return {
-    attestation: openToken(attestation, ATTESTATION_TYPE, 'attestation'),
-    pop: openToken(pop, POP_TYPE, 'proof of possession'),
+    attestation: parseToken(attestation, ATTESTATION_TYPE, 'attestation'),
+    pop: parseToken(pop, POP_TYPE, 'proof of possession'),
   };
 }
 
 function only(values: readonly string[], name: string): string {
   const [value] = values;
-  if (value === undefined || values.length > 1 || value.includes(',')) {
-    throw refused(`send exactly one ${name} header`);
-  }
+  if (value === undefined || values.length > 1 || value.includes(',')) throw refused(`send exactly one ${name} header`);
   return value;
 }
 
-function openToken(text: string, type: string, what: string): CompactJws {
+function parseToken(text: string, type: string, what: string): CompactJws {
   const jws = text.length > MAX_TOKEN_LENGTH ? undefined : parseCompactJws(text);
   if (jws === undefined) throw refused(`the ${what} is not a JWT`);
   if (jws.header['typ'] !== type) throw refused(`the typ of the ${what} must be ${type}`);
@@ -90,10 +87,9 @@ export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJw
   const { cnf } = attestation.payload;
   // RFC 7800 section 3.1: these could name another key; what is not understood is ignored (draft 07 section 5.1)
   const isOnly = isJsonObject(cnf) && !OTHER_KEYS.some((name) => Object.hasOwn(cnf, name));
-  const key = isOnly ? readPublicJwk(cnf['jwk']) : undefined;
+  const key = isOnly ? parsePublicJwk(cnf['jwk']) : undefined;
   if (key === undefined) throw refused('the attestation needs a cnf with a usable jwk and no other key');
-  if (pop !== undefined && !fitsKey(pop.header, key))
-    throw refused('the alg of the proof of possession does not fit its key');
+  if (pop !== undefined && !fitsKey(pop.header, key)) throw refused('the alg of the proof of possession does not fit its key');
   return key;
 }
 
@@ -102,7 +98,7 @@ export function instanceKeyOf({ attestation, pop }: OpenedAttestation): PublicJw
  * @param expected `audience`: the issuer of the authorization server itself, not the address of an endpoint.
  * @throws Failure `invalid_client_attestation`, `use_fresh_attestation`.
  */
-export function acceptAttestation(
+export function assertAttestationClaims(
   { attestation, pop }: OpenedAttestation,
   instanceKey: PublicJwk,
   expected: {
@@ -122,23 +118,16 @@ export function acceptAttestation(
     throw refused('sub of the attestation is missing or too long');
   }
   // Draft 07 section 5.1
-  if (expected.issuerRequired === true && (typeof iss !== 'string' || iss === '')) {
-    throw refused('iss of the attestation is missing');
-  }
-  if (expected.issuerRequired === true && pop?.payload['iss'] === undefined) {
-    throw refused('iss of the proof of possession is missing');
-  }
+  if (expected.issuerRequired === true && (typeof iss !== 'string' || iss === '')) throw refused('iss of the attestation is missing');
+  if (expected.issuerRequired === true && pop?.payload['iss'] === undefined) throw refused('iss of the proof of possession is missing');
   // Draft 10 section 4
-  if (typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS)
-    throw refused('the attestation has expired');
+  if (typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS) throw refused('the attestation has expired');
   if (!hasBegun(attestation.payload, now)) throw refused('the attestation is not valid yet');
   if (iat !== undefined && (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS)) {
     throw refused('the attestation comes from the future');
   }
   // OpenID4VCI 1.0 appendix E: the client is whom the attestation is about
-  if (expected.clientId !== undefined && expected.clientId !== sub) {
-    throw refused('client_id is not the subject of the attestation');
-  }
+  if (expected.clientId !== undefined && expected.clientId !== sub) throw refused('client_id is not the subject of the attestation');
   const { maxAgeSeconds } = expected;
   // Draft 10 section 7.4: one that does not tell its age may be of any
   if (maxAgeSeconds !== undefined && (iat === undefined || iat < now - maxAgeSeconds)) {
@@ -146,7 +135,7 @@ export function acceptAttestation(
   }
   const instance = thumbprint(instanceKey);
   if (pop === undefined) return { clientId: sub, instance };
-  const { jti, iat: madeAt, challenge } = acceptPop(pop, sub, expected.audience, now);
+  const { jti, iat: madeAt, challenge } = assertPopClaims(pop, sub, expected.audience, now);
   return {
     clientId: sub,
     instance,
@@ -163,13 +152,11 @@ function hasBegun({ nbf }: JsonObject, now: number): boolean {
   return nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS);
 }
 
-function acceptPop(pop: CompactJws, subject: string, audience: string, now: number) {
+function assertPopClaims(pop: CompactJws, subject: string, audience: string, now: number) {
   const { aud, jti, iat, iss, challenge, exp } = pop.payload;
   // Draft 10 section 5.1: the issuer as a string; one element in an array says the same
   const audiences = Array.isArray(aud) ? aud : [aud];
-  if (audiences.length !== 1 || audiences[0] !== audience) {
-    throw refused('aud of the proof of possession is not this authorization server');
-  }
+  if (audiences.length !== 1 || audiences[0] !== audience) throw refused('aud of the proof of possession is not this authorization server');
   // Draft 07 section 5.2
   if (iss !== undefined && iss !== subject) throw refused('iss of the proof of possession is not the client');
   // Draft 10 section 9.7: before the identifier is looked up

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type CompactJws, fitsKey, parseCompactJws } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { Failure } from '../shared/failure.ts';
-import { type PublicJwk, readPublicJwk, thumbprint } from '../shared/jwk.ts';
+import { type PublicJwk, parsePublicJwk, thumbprint } from '../shared/jwk.ts';
 
 /** A proof whose form is right and whose signature has yet to be checked with `key`. */
 export type OpenedDpopProof = CompactJws & { readonly key: PublicJwk };
@@ -26,7 +26,7 @@ const refused = (message: string) => new Failure('invalid_dpop_proof', message);
  * @param values every `DPoP` header field of the request as it came.
  * @throws Failure `invalid_dpop_proof`.
  */
-export function openDpopProof(values: readonly string[]): OpenedDpopProof {
+export function parseDpopProof(values: readonly string[]): OpenedDpopProof {
   const [value] = values;
   // RFC 9449 section 4.3 check 1: exactly one field; a comma joins two.
   if (value === undefined) throw refused('the DPoP header is missing');
@@ -37,7 +37,7 @@ export function openDpopProof(values: readonly string[]): OpenedDpopProof {
   // RFC 9449 section 4.3 check 4
   if (header['typ'] !== 'dpop+jwt') throw refused('the typ of the proof must be dpop+jwt');
   // RFC 9449 section 4.3 checks 5 and 6: an asymmetric algorithm we know and a public key that fits it
-  const key = readPublicJwk(header['jwk']);
+  const key = parsePublicJwk(header['jwk']);
   if (key === undefined) throw refused('the jwk of the proof must be a public EC or OKP key');
   if (!fitsKey(header, key)) throw refused('the alg of the proof is not supported or does not fit its key');
   return { ...jws, key };
@@ -48,33 +48,24 @@ export function openDpopProof(values: readonly string[]): OpenedDpopProof {
  * @param expected `url` is the external address; `accessToken` only at protected resources.
  * @throws Failure `invalid_dpop_proof`.
  */
-export function acceptDpopProof(
+export function assertDpopProofClaims(
   proof: OpenedDpopProof,
-  expected: {
-    readonly method: string;
-    readonly url: string;
-    readonly now: Date;
-    readonly accessToken?: string;
-  },
+  expected: { readonly method: string; readonly url: string; readonly now: Date; readonly accessToken?: string },
 ): AcceptedDpopProof {
   const { jti, htm, htu, iat, ath, exp, nbf } = proof.payload;
-  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH)
-    throw refused('jti is missing or too long');
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) throw refused('jti is missing or too long');
   // RFC 9449 section 4.3 check 8
   if (htm !== expected.method) throw refused('htm is not the method of this request');
   // RFC 9449 section 4.3 check 9
-  if (typeof htu !== 'string' || !sameAddress(htu, expected.url))
-    throw refused('htu is not the address of this request');
+  if (typeof htu !== 'string' || !sameAddress(htu, expected.url)) throw refused('htu is not the address of this request');
   // RFC 9449 section 11.1
   const now = expected.now.getTime() / 1000;
   if (typeof iat !== 'number' || iat < now - PAST_SECONDS || iat > now + CLOCK_TOLERANCE_SECONDS) {
     throw refused('iat is missing or outside the accepted window; check the clock');
   }
   // RFC 7519 sections 4.1.4 and 4.1.5: proofs need neither, and what stands there counts
-  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS))
-    throw refused('the proof has expired');
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS))
-    throw refused('the proof is not valid yet');
+  if (exp !== undefined && !(typeof exp === 'number' && exp > now - CLOCK_TOLERANCE_SECONDS)) throw refused('the proof has expired');
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + CLOCK_TOLERANCE_SECONDS)) throw refused('the proof is not valid yet');
   if (expected.accessToken !== undefined) {
     // RFC 9449 section 4.3 check 12
     const digest = hash('sha256', expected.accessToken, 'base64url');

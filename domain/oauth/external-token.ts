@@ -46,24 +46,22 @@ export function namedIssuer(token: string): string | undefined {
  * @param context `credentialIssuer`: our identifier; `configurations`: what the tenant issues.
  * @throws ForeignTokenError `id_token`, `subject`, `expired`, `key_binding`, `too_many_details`.
  */
-export function readExternalToken(
+export function parseExternalToken(
   { type, claims }: { readonly type: string | undefined; readonly claims: JsonObject },
   context: Context,
 ): ExternalToken {
   const { iss, sub, exp, jti, client_id, issuer_state, cnf } = claims;
   assertAccessToken(type, claims);
   if (typeof iss !== 'string') throw new ForeignTokenError('issuer');
-  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) {
-    throw new ForeignTokenError('subject');
-  }
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) throw new ForeignTokenError('subject');
   if (typeof exp !== 'number') throw new ForeignTokenError('expired');
-  const keyThumbprint = readKeyThumbprint(cnf);
+  const keyThumbprint = parseKeyThumbprint(cnf);
   return {
     issuer: iss,
     subject: sub,
     expiresAtSeconds: exp,
     claims,
-    ...readRights(claims, context),
+    ...parseRights(claims, context),
     ...(typeof client_id === 'string' ? { clientId: client_id } : {}),
     ...(typeof issuer_state === 'string' ? { issuerState: issuer_state } : {}),
     ...(typeof jti === 'string' ? { tokenId: jti } : {}),
@@ -85,9 +83,7 @@ export function assertAccessToken(type: string | undefined, claims: JsonObject):
   if (type === 'at+jwt') return;
   const { typ } = claims;
   const isOther = typeof typ === 'string' && OTHER_TYPES.includes(typ.toLowerCase());
-  if (isOther || OF_ID_TOKENS.some((name) => Object.hasOwn(claims, name))) {
-    throw new ForeignTokenError('id_token');
-  }
+  if (isOther || OF_ID_TOKENS.some((name) => Object.hasOwn(claims, name))) throw new ForeignTokenError('id_token');
 }
 
 /**
@@ -108,7 +104,7 @@ const OTHER_CONFIRMATION_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256'];
  * Reads the thumbprint of the DPoP key. RFC 7800 section 3.1: members of `cnf` that are not understood are ignored, such as
  * `kc-jkt-type` of Keycloak. A `cnf` without `jkt` does not make a bearer token.
  */
-function readKeyThumbprint(cnf: Json | undefined): string | undefined {
+function parseKeyThumbprint(cnf: Json | undefined): string | undefined {
   if (cnf === undefined) return undefined;
   const isDpop = isJsonObject(cnf) && !OTHER_CONFIRMATION_METHODS.some((name) => Object.hasOwn(cnf, name));
   const jkt = isDpop ? cnf['jkt'] : undefined;
@@ -124,14 +120,14 @@ type Context = {
 type Rights = Pick<ExternalToken, 'credentialConfigurationIds' | 'identifiers' | 'configurationOfIdentifier'>;
 
 /** OpenID4VCI 1.0 section 5.1.2: where details name something, they win over scopes. */
-function readRights(claims: JsonObject, { credentialIssuer, configurations }: Context): Rights {
+function parseRights(claims: JsonObject, { credentialIssuer, configurations }: Context): Rights {
   const known = new Set(configurations.map(({ id }) => id));
-  const details = readDetails(claims['authorization_details'], credentialIssuer);
+  const details = parseDetails(claims['authorization_details'], credentialIssuer);
   const configurationOfIdentifier = new Map<string, string>();
   const named = new Set<Json | undefined>();
   for (const { credential_configuration_id: id, credential_identifiers: identifiers } of details) {
     named.add(id);
-    for (const identifier of readIdentifiers(identifiers)) {
+    for (const identifier of parseIdentifiers(identifiers)) {
       // A server that names identifiers alone speaks of datasets as we do: one of each configuration, by its id.
       const configuration = id ?? identifier;
       if (typeof configuration !== 'string' || !known.has(configuration)) continue;
@@ -156,17 +152,16 @@ function readRights(claims: JsonObject, { credentialIssuer, configurations }: Co
  * The entries that are about credentials of this service (OpenID4VCI 1.0 section 5.1.1). Other types and other `locations`
  * (RFC 9396 section 2.2) are rights to something else.
  */
-function readDetails(value: Json | undefined, credentialIssuer: string): readonly JsonObject[] {
+function parseDetails(value: Json | undefined, credentialIssuer: string): readonly JsonObject[] {
   if (!Array.isArray(value)) return [];
   if (value.length > MAX_DETAILS) throw new ForeignTokenError('too_many_details');
   return value.filter(isJsonObject).filter(({ type, locations }) => {
-    const isHere =
-      locations === undefined || (Array.isArray(locations) && locations.includes(credentialIssuer));
+    const isHere = locations === undefined || (Array.isArray(locations) && locations.includes(credentialIssuer));
     return type === 'openid_credential' && isHere;
   });
 }
 
-function readIdentifiers(value: Json | undefined): readonly string[] {
+function parseIdentifiers(value: Json | undefined): readonly string[] {
   if (!Array.isArray(value)) return [];
   if (value.length > MAX_IDENTIFIERS) throw new ForeignTokenError('too_many_details');
   return value.filter((identifier) => typeof identifier === 'string');

@@ -19,20 +19,20 @@ const OKP: readonly ForeignAlgorithm[] = ['EdDSA', 'Ed25519'];
  * Reads a JWK Set (RFC 7517 section 5). Keys that we cannot use are passed over, as section 5 asks.
  * @returns undefined for what is no JWK Set or has too many keys.
  */
-export function readForeignKeys(document: JsonObject): readonly ForeignKey[] | undefined {
+export function parseForeignKeys(document: JsonObject): readonly ForeignKey[] | undefined {
   const { keys } = document;
   if (!Array.isArray(keys) || keys.length > MAX_KEYS) return undefined;
-  return keys.map(readForeignKey).filter((key) => key !== undefined);
+  return keys.map(parseForeignKey).filter((key) => key !== undefined);
 }
 
-function readForeignKey(value: Json): ForeignKey | undefined {
+function parseForeignKey(value: Json): ForeignKey | undefined {
   if (!isJsonObject(value)) return undefined;
   const { kid, alg, use, key_ops } = value;
   // RFC 7517 sections 4.2 and 4.3
   if (use !== undefined && use !== 'sig') return undefined;
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return undefined;
   if (kid !== undefined && typeof kid !== 'string') return undefined;
-  const usable = readMembers(value);
+  const usable = parseProperties(value);
   if (usable === undefined) return undefined;
   // RFC 9864 section 2.2: two names for one algorithm.
   const isNamed = (name: ForeignAlgorithm) =>
@@ -41,7 +41,7 @@ function readForeignKey(value: Json): ForeignKey | undefined {
   return algorithms.length === 0 ? undefined : { id: kid, jwk: usable.jwk, algorithms };
 }
 
-function readMembers({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey, 'id'> | undefined {
+function parseProperties({ kty, crv, x, y, n, e }: JsonObject): Omit<ForeignKey, 'id'> | undefined {
   if (kty === 'RSA') {
     if (!isModulus(n) || !isExponent(e)) return undefined;
     return { jwk: { kty, n, e }, algorithms: RSA };
@@ -77,8 +77,7 @@ export function pickForeignKey(
   token: { readonly algorithm: ForeignAlgorithm; readonly keyId: string | undefined },
 ): ForeignKey | undefined {
   const fitting = keys.filter(
-    ({ id, algorithms }) =>
-      algorithms.includes(token.algorithm) && (token.keyId === undefined || token.keyId === id),
+    ({ id, algorithms }) => algorithms.includes(token.algorithm) && (token.keyId === undefined || token.keyId === id),
   );
   return fitting.length === 1 ? fitting[0] : undefined;
 }

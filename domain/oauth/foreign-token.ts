@@ -69,26 +69,22 @@ export type OpenedForeignToken = {
  * @param types accepted `typ` values in lower case, without `application/`; `undefined` stands for an absent one.
  * @throws ForeignTokenError `malformed`, `type`, `algorithm`, `critical_header`.
  */
-export function openForeignToken(token: string, types: readonly (string | undefined)[]): OpenedForeignToken {
+export function parseForeignToken(token: string, types: readonly (string | undefined)[]): OpenedForeignToken {
   const jws = parseCompactJws(token, LIMITS);
   if (jws === undefined) throw new ForeignTokenError('malformed');
   const { alg, kid } = jws.header;
   const algorithm = FOREIGN_ALGORITHMS.find((known) => known === alg);
   if (algorithm === undefined) throw new ForeignTokenError('algorithm');
   // RFC 7515 section 4.1.11, RFC 7797 section 6: we understand no extension.
-  if (Object.hasOwn(jws.header, 'crit') || Object.hasOwn(jws.header, 'b64')) {
-    throw new ForeignTokenError('critical_header');
-  }
-  const type = readType(jws.header['typ']);
+  if (Object.hasOwn(jws.header, 'crit') || Object.hasOwn(jws.header, 'b64')) throw new ForeignTokenError('critical_header');
+  const type = parseType(jws.header['typ']);
   if (!types.includes(type)) throw new ForeignTokenError('type');
-  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_NAME_LENGTH)) {
-    throw new ForeignTokenError('malformed');
-  }
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KEY_NAME_LENGTH)) throw new ForeignTokenError('malformed');
   return { jws, type, algorithm, keyId: kid };
 }
 
 /** RFC 7515 section 4.1.9: a media type, in any case, `application/` left out or not. */
-function readType(typ: Json | undefined): string | undefined {
+function parseType(typ: Json | undefined): string | undefined {
   if (typ === undefined) return undefined;
   if (typeof typ !== 'string') throw new ForeignTokenError('type');
   return typ.toLowerCase().replace(/^application\//, '');
@@ -99,33 +95,28 @@ function readType(typ: Json | undefined): string | undefined {
  * @param audience undefined when the token is meant for somebody else.
  * @throws ForeignTokenError `issuer`, `audience`, `expired`, `not_yet_valid`.
  */
-export function acceptForeignClaims(
+export function assertForeignClaims(
   claims: JsonObject,
   expected: { readonly issuer: string; readonly audience: string | undefined; readonly now: Date },
 ): void {
   const { iss, aud, exp } = claims;
   if (typeof iss !== 'string' || !isSameIssuer(iss, expected.issuer)) throw new ForeignTokenError('issuer');
-  if (expected.audience !== undefined && !readAudiences(aud).includes(expected.audience)) {
-    throw new ForeignTokenError('audience');
-  }
+  if (expected.audience !== undefined && !parseAudiences(aud).includes(expected.audience)) throw new ForeignTokenError('audience');
   if (exp === undefined) throw new ForeignTokenError('expired');
-  acceptForeignTimes(claims, expected.now);
+  assertForeignTimes(claims, expected.now);
 }
 
 /**
  * The times that a token has; none is demanded.
  * @throws ForeignTokenError `expired`, `not_yet_valid`.
  */
-export function acceptForeignTimes({ exp, nbf, iat }: JsonObject, at: Date): void {
+export function assertForeignTimes({ exp, nbf, iat }: JsonObject, at: Date): void {
   const now = at.getTime() / 1000;
   // RFC 7519 section 4.1.4
-  if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE_SECONDS <= now))
-    throw new ForeignTokenError('expired');
+  if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE_SECONDS <= now)) throw new ForeignTokenError('expired');
   // RFC 7519 sections 4.1.5 and 4.1.6
   for (const time of [nbf, iat]) {
-    if (time !== undefined && (!isTime(time) || time - CLOCK_TOLERANCE_SECONDS > now)) {
-      throw new ForeignTokenError('not_yet_valid');
-    }
+    if (time !== undefined && (!isTime(time) || time - CLOCK_TOLERANCE_SECONDS > now)) throw new ForeignTokenError('not_yet_valid');
   }
 }
 
@@ -135,7 +126,7 @@ function isTime(value: Json | undefined): value is number {
 }
 
 /** RFC 7519 section 4.1.3: one string or several. */
-export function readAudiences(aud: Json | undefined): readonly string[] {
+export function parseAudiences(aud: Json | undefined): readonly string[] {
   if (typeof aud === 'string') return [aud];
   return isTexts(aud) && aud.length <= MAX_AUDIENCES ? aud : [];
 }

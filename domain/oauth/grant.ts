@@ -158,12 +158,8 @@ export function redeem(
   ) {
     throw spent();
   }
-  if (grant.txCodeHash === null && txCodeHash !== null) {
-    throw new Failure('invalid_request', 'this offer needs no tx_code');
-  }
-  if (grant.txCodeHash !== null && txCodeHash === null) {
-    throw new Failure('invalid_request', 'tx_code is missing');
-  }
+  if (grant.txCodeHash === null && txCodeHash !== null) throw new Failure('invalid_request', 'this offer needs no tx_code');
+  if (grant.txCodeHash !== null && txCodeHash === null) throw new Failure('invalid_request', 'tx_code is missing');
   return { grant, act: grant.txCodeHash === txCodeHash ? 'redeem' : 'attempt' };
 }
 
@@ -171,10 +167,7 @@ export function redeem(
 const ANSWERED_AGAIN_SECONDS = 60;
 
 /** What a wallet asks for with a code: how its token shall name credentials, and which of them. */
-export type Asked = {
-  readonly identifiers: boolean;
-  readonly configurationIds: readonly string[] | undefined;
-};
+export type Asked = { readonly identifiers: boolean; readonly configurationIds: readonly string[] | undefined };
 
 /**
  * Whether who sends a pre-authorized code is the wallet that redeemed it a moment ago, by the key that its tokens are bound
@@ -187,15 +180,12 @@ export function isAnsweredAgain(
   asked: Asked,
   now: Date,
 ): grant is Grant & { readonly holder: Redeemer } {
-  if (grant?.kind !== 'pre_authorized_code' || grant.consumedAt === null || grant.holder === null)
-    return false;
+  if (grant?.kind !== 'pre_authorized_code' || grant.consumedAt === null || grant.holder === null) return false;
   const { holder, consumedAt, generation, revokedAt } = grant;
   if (revokedAt !== null || grant.txCodeHash !== txCodeHash) return false;
   // A refresh token that was replaced was received.
   if (generation > 0 || consumedAt.getTime() + ANSWERED_AGAIN_SECONDS * 1000 <= now.getTime()) return false;
-  const isSame = (['clientId', 'instance', 'keyThumbprint'] as const).every(
-    (name) => holder[name] === caller[name],
-  );
+  const isSame = (['clientId', 'instance', 'keyThumbprint'] as const).every((name) => holder[name] === caller[name]);
   if (!isSame || caller.keyThumbprint === undefined) return false;
   const wanted = asked.configurationIds?.join(' ');
   return holder.identifiers === asked.identifiers && holder.configurationIds?.join(' ') === wanted;

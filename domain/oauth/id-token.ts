@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Json, JsonObject } from '../shared/json.ts';
-import { type ForeignAlgorithm, ForeignTokenError, readAudiences } from './foreign-token.ts';
+import { type ForeignAlgorithm, ForeignTokenError, parseAudiences } from './foreign-token.ts';
 
 /** OpenID Connect Core 1.0 section 2 says nothing of `typ`; the generic value is what providers write, if any. */
 export const ID_TOKEN_TYPES: readonly (string | undefined)[] = [undefined, 'jwt'];
@@ -12,30 +12,20 @@ const MAX_SUBJECT_LENGTH = 255;
  * What an ID token must say beside the claims of every token (OpenID Connect Core 1.0 section 3.1.3.7).
  * @throws ForeignTokenError `authorized_party`, `not_yet_valid`, `nonce`, `access_token_hash`, `subject`.
  */
-export function acceptIdToken(
+export function assertIdTokenClaims(
   token: { readonly algorithm: ForeignAlgorithm; readonly claims: JsonObject },
-  expected: {
-    readonly clientId: string;
-    readonly nonce: string;
-    readonly accessToken: string | undefined;
-  },
+  expected: { readonly clientId: string; readonly nonce: string; readonly accessToken: string | undefined },
 ): void {
   const { aud, azp, iat, nonce, sub, at_hash } = token.claims;
   // items 4 and 5
-  if ((azp !== undefined || readAudiences(aud).length > 1) && azp !== expected.clientId) {
-    throw new ForeignTokenError('authorized_party');
-  }
+  if ((azp !== undefined || parseAudiences(aud).length > 1) && azp !== expected.clientId) throw new ForeignTokenError('authorized_party');
   // section 2: `iat` is required here
   if (typeof iat !== 'number') throw new ForeignTokenError('not_yet_valid');
   // item 11
   if (!isSame(nonce, expected.nonce)) throw new ForeignTokenError('nonce');
   // section 3.1.3.8
-  if (at_hash !== undefined && !isHashOf(at_hash, expected.accessToken, token.algorithm)) {
-    throw new ForeignTokenError('access_token_hash');
-  }
-  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) {
-    throw new ForeignTokenError('subject');
-  }
+  if (at_hash !== undefined && !isHashOf(at_hash, expected.accessToken, token.algorithm)) throw new ForeignTokenError('access_token_hash');
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) throw new ForeignTokenError('subject');
 }
 
 /** Section 3.1.3.6: the left half of the hash that belongs to the signature algorithm. */

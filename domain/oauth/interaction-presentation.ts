@@ -41,7 +41,7 @@ const invalid = (message: string) => new Failure('invalid_request', message);
  * Sorts an `openid4vp_response` before anything is decrypted.
  * @throws Failure `invalid_request` for what is no answer to the response mode that was asked for.
  */
-export function openPresentation(
+export function parsePresentation(
   text: string,
   isEncrypted: boolean,
 ): PresentationAnswer | { readonly kind: 'encrypted'; readonly jwe: string } {
@@ -63,7 +63,7 @@ export function openPresentation(
 }
 
 /** @param plaintext undefined when it could not be decrypted. @throws Failure `invalid_request`. */
-export function openDecrypted(plaintext: string | undefined): PresentationAnswer {
+export function parseDecrypted(plaintext: string | undefined): PresentationAnswer {
   const members = parseJsonObject(plaintext ?? '', undefined, MAX_STRANGER_MEMBERS);
   if (members === undefined) throw invalid('the response does not decrypt to a JSON object');
   return sortMembers(members);

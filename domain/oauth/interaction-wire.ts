@@ -19,18 +19,12 @@ type Names = {
 /** The newest first. */
 const WIRES: Readonly<Record<InteractionWire, Names>> = {
   ia: {
-    types: {
-      presentation: 'urn:openid:dcp:ia:openid4vp_presentation',
-      web: 'urn:openid:dcp:ia:auth_via_web',
-    },
+    types: { presentation: 'urn:openid:dcp:ia:openid4vp_presentation', web: 'urn:openid:dcp:ia:auth_via_web' },
     responseMode: 'ia_post',
     sessionError: 'invalid_session',
   },
   iae: {
-    types: {
-      presentation: 'urn:openid:dcp:iae:openid4vp_presentation',
-      web: 'urn:openid:dcp:iae:redirect_to_web',
-    },
+    types: { presentation: 'urn:openid:dcp:iae:openid4vp_presentation', web: 'urn:openid:dcp:iae:redirect_to_web' },
     responseMode: 'iae_post',
     sessionError: 'invalid_request',
   },
@@ -48,7 +42,7 @@ const MAX_TYPES_LENGTH = 2000;
  * Values of `interaction_types_supported`, in any order; what nobody knows is nothing to worry about.
  * @throws Failure `invalid_request` when there are none (OpenID4VCI 1.1 section 6.1.1).
  */
-export function readInteractionTypes(text: string | undefined): ReadonlySet<string> {
+export function parseInteractionTypes(text: string | undefined): ReadonlySet<string> {
   const types = (text ?? '').split(',').map((type) => type.trim());
   const listed = new Set(types.filter((type) => type !== ''));
   if (listed.size === 0 || (text ?? '').length > MAX_TYPES_LENGTH) {
@@ -66,18 +60,13 @@ export function listsWeb(types: ReadonlySet<string>): boolean {
  * @throws Failure `missing_interaction_type` (OpenID4VCI 1.1 section 6.2.2).
  */
 export function chooseWire(types: ReadonlySet<string>, needed: readonly InteractionKind[]): InteractionWire {
-  const known = NEWEST_FIRST.filter((wire) =>
-    Object.values(WIRES[wire].types).some((type) => types.has(type)),
-  );
+  const known = NEWEST_FIRST.filter((wire) => Object.values(WIRES[wire].types).some((type) => types.has(type)));
   const fit = known.find((wire) => needed.every((kind) => types.has(WIRES[wire].types[kind])));
   if (fit !== undefined) return fit;
   const [newest = 'ia'] = known;
   if (needed.length === 0) return newest;
   const missing = needed.map((kind) => WIRES[newest].types[kind]).filter((type) => !types.has(type));
-  throw new Failure(
-    'missing_interaction_type',
-    `these credentials need a wallet that supports ${missing.join(' and ')}`,
-  );
+  throw new Failure('missing_interaction_type', `these credentials need a wallet that supports ${missing.join(' and ')}`);
 }
 
 /** OpenID4VCI 1.1 section 6.2.1.1: the second one is encrypted. */
@@ -102,12 +91,7 @@ export function sessionFailure(wire: InteractionWire = 'ia'): Failure {
 export type WireAnswer = { readonly status: number; readonly body: JsonObject };
 
 /** The answer that asks for something first (OpenID4VCI 1.1 section 6.2.1). @param details by the kind. */
-export function interactionRequired(
-  wire: InteractionWire,
-  kind: InteractionKind,
-  authSession: string,
-  details: JsonObject,
-): WireAnswer {
+export function interactionRequired(wire: InteractionWire, kind: InteractionKind, authSession: string, details: JsonObject): WireAnswer {
   const type = WIRES[wire].types[kind];
   const rest = { auth_session: authSession, ...details };
   if (wire !== 'ia') return { status: 200, body: { status: 'require_interaction', type, ...rest } };

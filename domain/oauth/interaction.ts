@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { VerificationRequest } from '../sessions/session.ts';
 import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { VerificationRequest } from '../verification/verification-request.ts';
 import type { InteractionKind, InteractionWire } from './interaction-wire.ts';
 import type { InteractiveAction } from './interactive-action.ts';
 import { verifies } from './pkce.ts';
@@ -64,10 +64,7 @@ type Actionable = {
 };
 
 /** The actions of the requested configurations, one after the other; what two of them ask for is asked once. */
-export function requiredActions(
-  configurations: readonly Actionable[],
-  requestedIds: readonly string[],
-): readonly InteractiveAction[] {
+export function requiredActions(configurations: readonly Actionable[], requestedIds: readonly string[]): readonly InteractiveAction[] {
   const all = requestedIds.flatMap((id) => configurations.find((entry) => entry.id === id)?.iaeActions ?? []);
   const aims = all.map(aimOf);
   return all.filter((_, index) => aims.indexOf(aims[index] ?? '') === index);
@@ -104,10 +101,7 @@ export function suspend({ pending: _, ...rest }: Interaction): Interaction {
 }
 
 /** The present action is done. @param credentials results of a presentation; those without values are left out. */
-export function completeAction(
-  interaction: Interaction,
-  credentials: readonly JsonObject[] = [],
-): Interaction {
+export function completeAction(interaction: Interaction, credentials: readonly JsonObject[] = []): Interaction {
   const { presented, done } = interaction;
   const [action, ...actions] = interaction.actions;
   const values = credentials.flatMap(({ id, values, issuer }) =>
@@ -132,7 +126,7 @@ export type InteractionAnswer =
  * @throws Failure `invalid_request` for parameters that do not fit what is pending, `invalid_grant` for a browser that
  *   came back to a wallet that did not begin (OpenID4VCI 1.1 section 6.2.1.2).
  */
-export function readAnswer(
+export function parseAnswer(
   pending: PendingPresentation | PendingWebStep,
   form: Readonly<Record<string, string>>,
   codeChallenge: string | undefined,
@@ -155,9 +149,7 @@ export function readAnswer(
  * @throws Failure `invalid_request` when no page is pending.
  */
 export function pageOf({ actions: [action], pending }: Interaction, endpoint: string): string {
-  if (action?.type !== 'redirect_to_web' || pending?.kind !== 'web') {
-    throw new Failure('invalid_request', 'there is no page to go to');
-  }
+  if (action?.type !== 'redirect_to_web' || pending?.kind !== 'web') throw new Failure('invalid_request', 'there is no page to go to');
   const address = new URL(action.url.replaceAll('{auth_session}', pending.pageHandle));
   const returnTo = new URL(`${endpoint}/return`);
   returnTo.searchParams.append('auth_session', pending.pageHandle);

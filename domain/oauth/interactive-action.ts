@@ -15,8 +15,7 @@ export const InteractiveAction = z
       type: z.literal('openid4vp_presentation').describe('The wallet presents credentials first'),
       label: Label,
       presentationConfigId: Reference.describe(
-        'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' +
-          '`credentials`',
+        'Id of a presentation configuration. What it verifies goes to its `webhook`, and to the claims webhook as ' + '`credentials`',
       ),
     }),
     z.strictObject({
@@ -32,9 +31,8 @@ export const InteractiveAction = z
         )
         .meta({ pattern: PAGE_PATTERN })
         .describe(
-          'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter ' +
-            'return_to is appended: where the page sends the browser when the user is done, with &error=access_denied ' +
-            'when the user gave up.',
+          'The page that the user visits. {auth_session} is replaced by the name of this visit. The query parameter return_to is ' +
+            'appended: where the page sends the browser when the user is done, with &error=access_denied when the user gave up.',
         ),
       callbackUrl: WebAddress.optional().describe(
         'Is asked, by POST of {session, auth_session}, whether the user of this visit is done with the page, before ' +

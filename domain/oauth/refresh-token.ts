@@ -17,11 +17,7 @@ export function makeRefreshToken(key: KeyObject, tenantId: string, token: Refres
 }
 
 /** @returns undefined for anything that we did not make for this tenant. */
-export function readRefreshToken(
-  keys: readonly KeyObject[],
-  tenantId: string,
-  text: string,
-): RefreshToken | undefined {
+export function parseRefreshToken(keys: readonly KeyObject[], tenantId: string, text: string): RefreshToken | undefined {
   const [, grantId = '', generation, code] = TOKEN.exec(text) ?? [];
   if (code === undefined) return undefined;
   const token = { grantId, generation: Number(generation) };

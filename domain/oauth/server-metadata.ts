@@ -1,5 +1,5 @@
 import { isTexts, type Json, type JsonObject } from '../shared/json.ts';
-import { isSameIssuer, readWebAddress } from '../shared/web-address.ts';
+import { isSameIssuer, parseWebAddress } from '../shared/web-address.ts';
 
 /** What we need of another server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). */
 export type ServerMetadata = {
@@ -24,18 +24,15 @@ const MAX_METHODS = 50;
  * @returns none for what cannot be an issuer (RFC 8414 section 2).
  */
 export function metadataAddresses(issuer: string): readonly string[] {
-  const url = readAddress(issuer);
+  const url = parseAddress(issuer);
   // RFC 8414 section 2: neither query nor fragment. An empty one would vanish in the parsed form.
   if (url === undefined || /[?#]/.test(issuer)) return [];
   const path = url.pathname.replace(/\/$/, '');
-  return [
-    `${url.origin}${path}/.well-known/openid-configuration`,
-    `${url.origin}/.well-known/oauth-authorization-server${path}`,
-  ];
+  return [`${url.origin}${path}/.well-known/openid-configuration`, `${url.origin}/.well-known/oauth-authorization-server${path}`];
 }
 
 /** @returns the metadata, or why they cannot be used. */
-export function readServerMetadata(document: JsonObject, issuer: string): ServerMetadata | MetadataFault {
+export function parseServerMetadata(document: JsonObject, issuer: string): ServerMetadata | MetadataFault {
   // RFC 8414 section 3.3, OpenID Connect Discovery 1.0 section 4.3: equal character by character, once both are URIs.
   const named = document['issuer'];
   if (typeof named !== 'string' || !isSameIssuer(named, issuer)) return 'wrong_issuer';
@@ -50,8 +47,7 @@ export function readServerMetadata(document: JsonObject, issuer: string): Server
     clientAuthenticationMethods: methods === undefined ? ['client_secret_basic'] : methods,
     namesItselfInResponses: document['authorization_response_iss_parameter_supported'] === true,
   };
-  const { authorizationEndpoint, tokenEndpoint, jwksUri, userinfoEndpoint, clientAuthenticationMethods } =
-    metadata;
+  const { authorizationEndpoint, tokenEndpoint, jwksUri, userinfoEndpoint, clientAuthenticationMethods } = metadata;
   if (!isEndpoint(authorizationEndpoint, issuer) || !isEndpoint(tokenEndpoint, issuer)) return 'bad_metadata';
   if (!isEndpoint(jwksUri, issuer) || !isEndpoint(userinfoEndpoint, issuer)) return 'bad_metadata';
   if (!isTexts(clientAuthenticationMethods)) return 'bad_metadata';
@@ -64,13 +60,13 @@ export function readServerMetadata(document: JsonObject, issuer: string): Server
 function isEndpoint(value: Json | undefined, issuer: string): value is string | undefined {
   if (value === undefined) return true;
   if (typeof value !== 'string') return false;
-  const url = readAddress(value);
+  const url = parseAddress(value);
   // RFC 6749 sections 3.1 and 3.2: no fragment.
   if (url === undefined || value.includes('#')) return false;
   return url.protocol === 'https:' || issuer.startsWith('http:');
 }
 
 /** An http or https address without credentials. */
-function readAddress(text: string): URL | undefined {
-  return text.length > MAX_ADDRESS_LENGTH || /[\s\\]/.test(text) ? undefined : readWebAddress(text);
+function parseAddress(text: string): URL | undefined {
+  return text.length > MAX_ADDRESS_LENGTH || /[\s\\]/.test(text) ? undefined : parseWebAddress(text);
 }

@@ -53,10 +53,6 @@ export function isResponseFrom(metadata: ServerMetadata, iss: string | undefined
  * All claims, unfiltered. What the ID token says is right, for it is signed for us; then what the userinfo endpoint says, which
  * is about the user; then the access token, which is meant for somebody else.
  */
-export function mergeClaims(
-  accessToken: JsonObject | undefined,
-  userinfo: JsonObject | undefined,
-  idToken: JsonObject,
-): JsonObject {
+export function mergeClaims(accessToken: JsonObject | undefined, userinfo: JsonObject | undefined, idToken: JsonObject): JsonObject {
   return { ...accessToken, ...userinfo, ...idToken };
 }

@@ -16,21 +16,14 @@ import { NONCE_LIFETIME_SECONDS } from './challenge.ts';
  * This rests on the clock of the database (on SQLite `SteadyTime`) not going back. One that was ahead, longer than a quarter
  * of an hour on SQLite, and is set right then lets values count once more that ended and were forgotten meanwhile.
  */
-export type UsedValue = {
-  readonly kind: (typeof USED_KINDS)[number];
-  readonly hash: string;
-  readonly expiresAt: Date;
-};
+export type UsedValue = { readonly kind: (typeof USED_KINDS)[number]; readonly hash: string; readonly expiresAt: Date };
 
 /** Of several that were used before, the caller is told of the first: who it is comes before what it asks for. */
 const USED_KINDS = ['client_jti', 'dpop_jti', 'c_nonce'] as const;
 
 /** One order for everybody, so that two callers with the same values do not block each other. */
 export function inOrder(uses: readonly UsedValue[]): readonly UsedValue[] {
-  return uses.toSorted(
-    (one, other) =>
-      USED_KINDS.indexOf(one.kind) - USED_KINDS.indexOf(other.kind) || (one.hash < other.hash ? -1 : 1),
-  );
+  return uses.toSorted((one, other) => USED_KINDS.indexOf(one.kind) - USED_KINDS.indexOf(other.kind) || (one.hash < other.hash ? -1 : 1));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../shared/json.ts';
 import { isSameIssuer } from '../shared/web-address.ts';
-import { acceptForeignTimes, ForeignTokenError, readAudiences } from './foreign-token.ts';
+import { assertForeignTimes, ForeignTokenError, parseAudiences } from './foreign-token.ts';
 
 /** OpenID Connect Core 1.0 section 5.3.2 says nothing of `typ`; this is what providers write, if any. */
 export const USERINFO_TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'userinfo+jwt'];
@@ -10,7 +10,7 @@ export const USERINFO_TYPES: readonly (string | undefined)[] = [undefined, 'jwt'
  * @param isSigned whether they came as a JWT; its signature was checked before.
  * @throws ForeignTokenError `subject`, `issuer`, `audience`, `expired`, `not_yet_valid`.
  */
-export function acceptUserinfo(
+export function assertUserinfoClaims(
   claims: JsonObject,
   expected: {
     readonly issuer: string;
@@ -25,10 +25,7 @@ export function acceptUserinfo(
   if (!expected.isSigned) return;
   const { iss, aud } = claims;
   // section 5.3.2: a signed one should have both
-  if (iss !== undefined && (typeof iss !== 'string' || !isSameIssuer(iss, expected.issuer)))
-    throw new ForeignTokenError('issuer');
-  if (aud !== undefined && !readAudiences(aud).includes(expected.clientId)) {
-    throw new ForeignTokenError('audience');
-  }
-  acceptForeignTimes(claims, expected.now);
+  if (iss !== undefined && (typeof iss !== 'string' || !isSameIssuer(iss, expected.issuer))) throw new ForeignTokenError('issuer');
+  if (aud !== undefined && !parseAudiences(aud).includes(expected.clientId)) throw new ForeignTokenError('audience');
+  assertForeignTimes(claims, expected.now);
 }

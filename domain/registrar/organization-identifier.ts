@@ -1,5 +1,5 @@
-import { readCertificate } from '../formats/der/certificate.ts';
-import { readElements, readOid, readSequence } from '../formats/der/reader.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
+import { parseElements, parseOid, parseSequence } from '../formats/der/reader.ts';
 import { decodeUtf8 } from '../shared/utf8.ts';
 
 /** `organizationIdentifier` (X.520), such as `VATDE-123456789` (ETSI EN 319 412-1 section 5.1.4). */
@@ -12,12 +12,12 @@ const ORGANIZATION_IDENTIFIER = '2.5.4.97';
  *   which equals no identifier.
  */
 export function organizationIdentifiers(certificate: string): readonly string[] {
-  const subject = readCertificate(Buffer.from(certificate, 'base64'))?.subject;
+  const subject = parseCertificate(Buffer.from(certificate, 'base64'))?.subject;
   if (subject === undefined) return [];
-  return readSequence(Buffer.from(subject, 'hex')).flatMap((relative) =>
-    readElements(relative.content).flatMap((pair) => {
-      const [type, value] = readSequence(pair.whole);
-      if (type === undefined || readOid(type.content) !== ORGANIZATION_IDENTIFIER) return [];
+  return parseSequence(Buffer.from(subject, 'hex')).flatMap((relative) =>
+    parseElements(relative.content).flatMap((pair) => {
+      const [type, value] = parseSequence(pair.whole);
+      if (type === undefined || parseOid(type.content) !== ORGANIZATION_IDENTIFIER) return [];
       return [(value && decodeUtf8(value.content)) ?? ''];
     }),
   );

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, strictObject, z } from 'zod';
 import { CertificatePem } from '../formats/der/certificate-pem.ts';
 import { textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
@@ -12,39 +12,34 @@ const Name = textUpTo(500);
 const Secret = textUpTo(4096);
 
 /** How a tenant logs in at its registrar (OAuth 2.0 password grant, RFC 6749 section 4.3). */
-export const RegistrarConfigurationBody = z
-  .object({
-    registrarUrl: IssuerAddress.describe('Base of the API of the registrar, without query and fragment'),
-    oidcUrl: IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery'),
-    clientId: Name.describe('Our client at the OpenID provider'),
-    clientSecret: Secret.describe('Of a confidential client; never shown again').nullish(),
-    username: Name.describe('Account at the registrar'),
-    password: Secret.describe('Of the account; sealed at rest and never shown again'),
-    registrationCertificateAnchors: z
-      .array(CertificatePem)
-      .max(20)
-      .describe(
-        'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
-          'be consistent in itself, whoever signed it',
-      )
-      .nullish(),
-    registrationCertificateDefaults: z
-      .strictObject({
-        privacy_policy: WebPage.optional(),
-        support_uri: ContactUri.optional(),
-        purpose: Purposes.optional(),
-        intermediary: Intermediary.optional(),
-      })
-      .describe('What registration certificates are requested with where the request says nothing else')
-      .nullish(),
+export const RegistrarConfigurationBody = object({
+  registrarUrl: IssuerAddress.describe('Base of the API of the registrar, without query and fragment'),
+  oidcUrl: IssuerAddress.describe('OpenID provider of the registrar, found by OpenID Connect Discovery'),
+  clientId: Name.describe('Our client at the OpenID provider'),
+  clientSecret: Secret.describe('Of a confidential client; never shown again').nullish(),
+  username: Name.describe('Account at the registrar'),
+  password: Secret.describe('Of the account; sealed at rest and never shown again'),
+  registrationCertificateAnchors: z
+    .array(CertificatePem)
+    .max(20)
+    .describe(
+      'PEM; who may sign registration certificates: CAs, or signers themselves. Without any, a certificate has to ' +
+        'be consistent in itself, whoever signed it',
+    )
+    .nullish(),
+  registrationCertificateDefaults: strictObject({
+    privacy_policy: WebPage.optional(),
+    support_uri: ContactUri.optional(),
+    purpose: Purposes.optional(),
+    intermediary: Intermediary.optional(),
   })
-  .meta({ id: 'RegistrarConfigurationInput' });
+    .describe('What registration certificates are requested with where the request says nothing else')
+    .nullish(),
+}).meta({ id: 'RegistrarConfigurationInput' });
 export type RegistrarConfigurationBody = z.infer<typeof RegistrarConfigurationBody>;
 
 /** Members replace those of the stored configuration; null resets an optional one. */
-export const RegistrarConfigurationUpdate = updateOf(RegistrarConfigurationBody).meta({
-  id: 'RegistrarConfigurationUpdate',
-});
+export const RegistrarConfigurationUpdate = updateOf(RegistrarConfigurationBody).meta({ id: 'RegistrarConfigurationUpdate' });
 export type RegistrarConfigurationUpdate = z.infer<typeof RegistrarConfigurationUpdate>;
 
 /** One per tenant. */
@@ -66,8 +61,7 @@ export function newRegistrarConfiguration(
 }
 
 /**
- * A stored secret stays only where it was meant to go: one who names another place, or another account, has to know
- * the secret of it.
+ * A stored secret stays only where it was meant to go: one who names another place, or another account, has to know the secret of it.
  * @throws Failure `invalid_input` when one has to be given again.
  */
 export function mergeRegistrarConfiguration(

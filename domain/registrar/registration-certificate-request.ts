@@ -1,9 +1,9 @@
-import { z } from 'zod';
+import { strictObject, z } from 'zod';
+import type { DcqlQuery } from '../dcql/query.ts';
 import { listUpTo, textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ContactUri, WebAddress } from '../shared/web-address.ts';
-import type { DcqlQuery } from '../verification/dcql/query.ts';
 import { type IssuedType, metaOf } from './coverage.ts';
 
 const MAX_JWT_LENGTH = 64 * 1024;
@@ -13,12 +13,11 @@ const MAX_CLAIMS = 500;
 const Text = textUpTo(1_000);
 
 export const WebPage = WebAddress.describe('Where users read it');
-export const Purposes = listUpTo(
-  z.strictObject({ lang: z.string().min(2).max(35), content: Text }),
-  50,
-).describe('Why the data is asked for, by language');
+export const Purposes = listUpTo(strictObject({ lang: z.string().min(2).max(35), content: Text }), 50).describe(
+  'Why the data is asked for, by language',
+);
 export const Intermediary = z
-  .union([Text, z.strictObject({ sub: Text, sname: Text.optional() })])
+  .union([Text, strictObject({ sub: Text, sname: Text.optional() })])
   .describe('Who asks on behalf of the relying party, as the registrar names them');
 
 const Meta = z.record(z.string().max(1_000), z.json()).transform((value) => value as JsonObject);
@@ -26,19 +25,19 @@ const PathComponent = z.union([z.string().max(1_000), z.null(), z.int().nonnegat
 const Attestation = { format: textUpTo(200), meta: Meta } as const;
 
 /** Credentials as a registrar takes them down: a part of the query language (OpenID4VP 1.0 section 6.1). */
-export const RequestedCredential = z.strictObject({
+export const RequestedCredential = strictObject({
   ...Attestation,
-  claims: listUpTo(z.strictObject({ path: listUpTo(PathComponent, 32) }), MAX_CLAIMS).optional(),
+  claims: listUpTo(strictObject({ path: listUpTo(PathComponent, 32) }), MAX_CLAIMS).optional(),
 });
 export type RequestedCredential = z.infer<typeof RequestedCredential>;
 
-const RegistrationBody = z.strictObject({
+const RegistrationBody = strictObject({
   privacy_policy: WebPage.optional(),
   support_uri: ContactUri.optional(),
   intermediary: Intermediary.optional(),
   purpose: Purposes.optional(),
   credentials: listUpTo(RequestedCredential, MAX_CREDENTIALS).optional(),
-  provided_attestations: listUpTo(z.strictObject(Attestation), MAX_CREDENTIALS).optional(),
+  provided_attestations: listUpTo(strictObject(Attestation), MAX_CREDENTIALS).optional(),
 });
 export type RegistrationBody = z.infer<typeof RegistrationBody>;
 
@@ -52,11 +51,7 @@ export const registrationCertificateMembers = {
 } as const;
 
 /** Several at once would leave open which one counts. */
-export function isOneSource(request: {
-  readonly jwt?: unknown;
-  readonly id?: unknown;
-  readonly body?: unknown;
-}) {
+export function isOneSource(request: { readonly jwt?: unknown; readonly id?: unknown; readonly body?: unknown }) {
   return [request.jwt, request.id, request.body].filter((source) => source !== undefined).length === 1;
 }
 
@@ -67,8 +62,7 @@ export const EXCLUSIVE = {
 };
 
 /** Where the registration certificate of a presentation configuration comes from. */
-export const RegistrationCertificateRequest = z
-  .strictObject(registrationCertificateMembers)
+export const RegistrationCertificateRequest = strictObject(registrationCertificateMembers)
   .refine(isOneSource, ONE_SOURCE)
   .meta({ id: 'RegistrationCertificateRequest', ...EXCLUSIVE });
 export type RegistrationCertificateRequest = z.infer<typeof RegistrationCertificateRequest>;
@@ -82,8 +76,7 @@ export function certificateFor(
   purpose: RegistrationBody['purpose'] | null,
 ): RegistrationCertificateRequest {
   const { body } = request;
-  if (body === undefined || body.purpose !== undefined || purpose === undefined || purpose === null)
-    return request;
+  if (body === undefined || body.purpose !== undefined || purpose === undefined || purpose === null) return request;
   return { body: { ...body, purpose } };
 }
 
@@ -99,16 +92,12 @@ export function requestedCredentials({ credentials }: DcqlQuery): readonly Reque
 }
 
 /** What a certificate is for, as far as it is known: what is asked for, or what is issued. */
-export type RegisteredUse = {
-  readonly query?: DcqlQuery | undefined;
-  readonly issued?: readonly IssuedType[] | undefined;
-};
+export type RegisteredUse = { readonly query?: DcqlQuery | undefined; readonly issued?: readonly IssuedType[] | undefined };
 
 /** What every certificate has to say about its purpose (TS 119 475 section 5). */
 const MANDATORY = ['privacy_policy', 'support_uri', 'purpose'] as const;
 
-export type CompleteRegistrationBody = RegistrationBody &
-  Required<Pick<RegistrationBody, (typeof MANDATORY)[number]>>;
+export type CompleteRegistrationBody = RegistrationBody & Required<Pick<RegistrationBody, (typeof MANDATORY)[number]>>;
 
 /**
  * The body as it is sent: what was requested, then the defaults of the tenant, then what follows from the query.
@@ -122,12 +111,9 @@ export function completeRegistration(
   const credentials = body.credentials ?? (query && [...requestedCredentials(query)]);
   const complete = { ...defined(defaults ?? {}), ...defined(body) } as RegistrationBody;
   if (credentials !== undefined) complete.credentials = credentials;
-  if (issued !== undefined) {
-    complete.provided_attestations ??= issued.map((one) => ({ format: one.format, meta: metaOf(one) }));
-  }
+  if (issued !== undefined) complete.provided_attestations ??= issued.map((one) => ({ format: one.format, meta: metaOf(one) }));
   const missing = MANDATORY.find((name) => complete[name] === undefined);
   if (missing !== undefined) return { missing };
-  if (credentials === undefined && complete.provided_attestations === undefined)
-    return { missing: 'credentials' };
+  if (credentials === undefined && complete.provided_attestations === undefined) return { missing: 'credentials' };
   return complete as CompleteRegistrationBody;
 }

@@ -1,9 +1,9 @@
 import {
   type CompactJws,
   JADES_CRITICAL,
+  parseAlgorithm,
   parseCompactJws,
-  readAlgorithm,
-  readX5c,
+  parseX5c,
   understandsCritical,
 } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_MS } from '../shared/clock-tolerance.ts';
@@ -11,7 +11,7 @@ import { defined } from '../shared/defined.ts';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 import type { RegisteredCredential } from './coverage.ts';
-import { readPurposes, type StatedPurpose } from './stated-purpose.ts';
+import { parsePurposes, type StatedPurpose } from './stated-purpose.ts';
 
 const TYPE = 'rc-wrp+jwt';
 const MAX_LENGTH = 64 * 1024;
@@ -70,7 +70,7 @@ export type StoredRegistrationCertificate = {
 };
 
 /** Opens the compact form (JAdES baseline B-B). @throws RegistrationCertificateRefusal */
-export function openRegistrationCertificate(text: string): OpenedCertificate {
+export function parseRegistrationCertificate(text: string): OpenedCertificate {
   const jws = parseCompactJws(text, { length: MAX_LENGTH });
   if (jws === undefined) throw new RegistrationCertificateRefusal('it is no compact JWS');
   const { crit: _crit, ...header } = jws.header;
@@ -79,48 +79,47 @@ export function openRegistrationCertificate(text: string): OpenedCertificate {
   if (!understandsCritical(jws.header, JADES_CRITICAL)) {
     throw new RegistrationCertificateRefusal('it has a critical header parameter that is not understood');
   }
-  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
   if (verdict.fault === 'crit') throw new RegistrationCertificateRefusal('its payload is not encoded (b64)');
   if (verdict.fault !== undefined) {
-    throw new RegistrationCertificateRefusal(
-      `its signature algorithm is none of ${SIGNING_ALGORITHMS.join(', ')}`,
-    );
+    throw new RegistrationCertificateRefusal(`its signature algorithm is none of ${SIGNING_ALGORITHMS.join(', ')}`);
   }
-  const chain = readX5c(header);
-  if (chain === undefined) {
-    throw new RegistrationCertificateRefusal('the certificate of its signer is missing (x5c)');
-  }
+  const chain = parseX5c(header);
+  if (chain === undefined) throw new RegistrationCertificateRefusal('the certificate of its signer is missing (x5c)');
   return { jws, algorithm: verdict.algorithm, chain };
 }
 
 /** Reads the payload in either vocabulary. @throws RegistrationCertificateRefusal */
-export function readRegistrationCertificate({
-  jws: { payload },
-}: OpenedCertificate): RegistrationCertificate {
+export function parseRegistration({ jws: { payload } }: OpenedCertificate): RegistrationCertificate {
   const { credentials } = payload;
-  const intermediary = readParty(payload['intermediary'] ?? payload['act'], 'intermediary');
-  const intendedUseId = readIntendedUse(payload);
-  const issuedAt = readTime(payload, 'iat');
+  const intermediary = parseParty(payload['intermediary'] ?? payload['act'], 'intermediary');
+  const intendedUseId = parseIntendedUse(payload);
+  const issuedAt = parseTime(payload, 'iat');
   if (issuedAt === undefined) throw malformed('iat');
-  const notBefore = readTime(payload, 'nbf');
-  const expiresAt = readTime(payload, 'exp');
-  const purposes = readPurposes(payload['purpose']);
-  const subject = readParty(payload['sub'], 'sub');
+  const notBefore = parseTime(payload, 'nbf');
+  const expiresAt = parseTime(payload, 'exp');
+  const purposes = parsePurposes(payload['purpose']);
+  const subject = parseParty(payload['sub'], 'sub');
   if (subject === undefined) throw malformed('sub');
   return defined({
-    ...{ subject, intermediary, intendedUseId, issuedAt, notBefore, expiresAt },
+    subject,
+    intermediary,
+    intendedUseId,
+    issuedAt,
+    notBefore,
+    expiresAt,
     purposes: purposes.length === 0 ? undefined : purposes,
-    credentials: credentials === undefined ? undefined : readCredentials(credentials),
-    provides: readProvided(payload['provides_attestations'] ?? payload['provided_attestations']),
+    credentials: credentials === undefined ? undefined : parseCredentials(credentials),
+    provides: parseProvided(payload['provides_attestations'] ?? payload['provided_attestations']),
     status: payload['status'],
   });
 }
 
 /** TS 119 475 section 5.2.4, and the name of earlier versions. */
-function readProvided(value: Json | undefined): readonly RegisteredCredential[] | undefined {
+function parseProvided(value: Json | undefined): readonly RegisteredCredential[] | undefined {
   const name = 'provides_attestations';
   if (value === undefined) return undefined;
-  return readList(value, MAX_CREDENTIALS, name).map((entry) => {
+  return parseList(value, MAX_CREDENTIALS, name).map((entry) => {
     const { format, meta } = isJsonObject(entry) ? entry : {};
     if (typeof format !== 'string' || meta === undefined || !isJsonObject(meta)) throw malformed(name);
     return { format, meta };
@@ -128,7 +127,7 @@ function readProvided(value: Json | undefined): readonly RegisteredCredential[] 
 }
 
 /** An identifier by itself (V1.2.1), or inside an object: `sub: {legal_name, id}`, `intermediary: {sub, sname}`. */
-function readParty(value: Json | undefined, name: string): string | undefined {
+function parseParty(value: Json | undefined, name: string): string | undefined {
   if (value === undefined) return undefined;
   const identifier = isJsonObject(value) ? (value['id'] ?? value['sub']) : value;
   if (typeof identifier !== 'string' || identifier === '') throw malformed(name);
@@ -136,7 +135,7 @@ function readParty(value: Json | undefined, name: string): string | undefined {
 }
 
 /** TS 119 475 section 5.2.3: one certificate is for one intended use. */
-function readIntendedUse(payload: JsonObject): string | undefined {
+function parseIntendedUse(payload: JsonObject): string | undefined {
   const given = payload['intended_use_id'] ?? payload['intended_uses'] ?? [];
   const uses = (Array.isArray(given) ? given : [given]) as readonly Json[];
   if (uses.length > 1) throw new RegistrationCertificateRefusal('it is for several intended uses at once');
@@ -146,8 +145,8 @@ function readIntendedUse(payload: JsonObject): string | undefined {
   return id as string | undefined;
 }
 
-function readCredentials(value: Json): readonly RegisteredCredential[] {
-  return readList(value, MAX_CREDENTIALS, 'credentials').map((entry, index) => {
+function parseCredentials(value: Json): readonly RegisteredCredential[] {
+  return parseList(value, MAX_CREDENTIALS, 'credentials').map((entry, index) => {
     const place = `credentials.${index}`;
     if (!isJsonObject(entry)) throw malformed(place);
     // `claims` is what the list was called before V1.2.1. Of two that differ, others may read the other one.
@@ -158,12 +157,12 @@ function readCredentials(value: Json): readonly RegisteredCredential[] {
       throw new RegistrationCertificateRefusal(`its ${place}.claim and ${place}.claims differ`);
     }
     const name = claim === undefined ? 'claims' : 'claim';
-    return { format, meta, ...(claims !== undefined && { claims: readClaims(claims, `${place}.${name}`) }) };
+    return { format, meta, ...(claims !== undefined && { claims: parseClaims(claims, `${place}.${name}`) }) };
   });
 }
 
-function readClaims(value: Json, place: string): NonNullable<RegisteredCredential['claims']> {
-  return readList(value, MAX_CLAIMS, place).map((entry, index) => {
+function parseClaims(value: Json, place: string): NonNullable<RegisteredCredential['claims']> {
+  return parseList(value, MAX_CLAIMS, place).map((entry, index) => {
     if (!isJsonObject(entry)) throw malformed(`${place}.${index}`);
     const { path, values } = entry;
     if (!Array.isArray(path)) throw malformed(`${place}.${index}.path`);
@@ -172,13 +171,13 @@ function readClaims(value: Json, place: string): NonNullable<RegisteredCredentia
   });
 }
 
-function readList(value: Json, max: number, name: string): readonly Json[] {
+function parseList(value: Json, max: number, name: string): readonly Json[] {
   if (!Array.isArray(value) || value.length > max) throw malformed(name);
   return value as readonly Json[];
 }
 
 /** RFC 7519 section 2 */
-function readTime(payload: JsonObject, name: 'iat' | 'nbf' | 'exp'): Date | undefined {
+function parseTime(payload: JsonObject, name: 'iat' | 'nbf' | 'exp'): Date | undefined {
   const value = payload[name];
   if (value === undefined) return undefined;
   const time = typeof value === 'number' ? new Date(value * 1000) : undefined;
@@ -191,7 +190,7 @@ function malformed(name: string): RegistrationCertificateRefusal {
 }
 
 /** Why a certificate cannot be used at this time, if it cannot. */
-export function timeFault(
+export function findTimeProblem(
   { issuedAt, notBefore, expiresAt }: Pick<RegistrationCertificate, 'issuedAt' | 'notBefore' | 'expiresAt'>,
   now: Date,
 ): string | undefined {
@@ -204,8 +203,7 @@ export function timeFault(
 }
 
 /**
- * Whether a certificate is that of who asks. The relying party's own, or that of the party which it says asks on its
- * behalf.
+ * Whether a certificate is that of who asks. The relying party's own, or that of the party which it says asks on its behalf.
  * @param identifiers of the access certificate. Those of an internal CA have none, and then nothing can differ.
  */
 export function isOfSubject(

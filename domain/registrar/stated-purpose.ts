@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../shared/json.ts';
 export type StatedPurpose = { readonly lang: string; readonly content: string };
 
 /** What a registration certificate says of its intended use (ETSI TS 119 475 section 5.2.4); what is malformed is passed over. */
-export function readPurposes(value: Json | undefined): readonly StatedPurpose[] {
+export function parsePurposes(value: Json | undefined): readonly StatedPurpose[] {
   if (!Array.isArray(value)) return [];
   return (value as readonly Json[]).flatMap((entry) => {
     if (!isJsonObject(entry)) return [];
@@ -19,10 +19,7 @@ export function readPurposes(value: Json | undefined): readonly StatedPurpose[] 
  * one language they have to be the same.
  * @returns the language in which the certificate says something else.
  */
-export function differingPurpose(
-  registered: readonly StatedPurpose[],
-  configured: readonly StatedPurpose[],
-): string | undefined {
+export function differingPurpose(registered: readonly StatedPurpose[], configured: readonly StatedPurpose[]): string | undefined {
   const differing = configured.find(({ lang, content }) => {
     const inLanguage = registered.filter((one) => one.lang.toLowerCase() === lang.toLowerCase());
     return inLanguage.length > 0 && inLanguage.every((one) => one.content.trim() !== content.trim());

@@ -23,6 +23,12 @@ export type Term = {
   readonly listFloor: number;
   /** When a process noted first outside of the database that it saw this term; null before, and for terms that earlier releases served. */
   readonly witnessedAt: Date | null;
+  /** The highest counter of this term that a process recorded outside of the database; null as above, and before migration 40. */
+  readonly witnessedCounter: number | null;
+  /** How often a process confirmed that record while nothing changed; null as the counter. */
+  readonly witnessedIdleChecks: number | null;
+  /** Host and file of that record. */
+  readonly witnessedBy: string | null;
 };
 
 /**
@@ -49,15 +55,25 @@ export type Position = {
   readonly term: number;
   readonly termId: string;
   readonly counter: number;
+  /**
+   * How often a process confirmed this position while nothing changed. It only orders the records of a position by age: a history
+   * that does not have the last check has lost nothing. Absent in records of earlier releases, which counts as 0.
+   */
+  readonly idleChecks?: number | undefined;
 };
 
-export function positionOf({ lineage, number, id, counter }: Term): Position {
-  return { lineage, term: number, termId: id, counter };
+export function positionOf({ lineage, number, id, counter, witnessedIdleChecks }: Term): Position {
+  return { lineage, term: number, termId: id, counter, idleChecks: witnessedIdleChecks ?? 0 };
 }
 
 /** How an operator names a position. */
 export function nameOfPosition({ term, counter }: Pick<Position, 'term' | 'counter'>): string {
   return `${term}.${counter}`;
+}
+
+/** How a message names a record of a position, so that an older record of the same position is told apart. */
+export function nameOfRecord(record: Pick<Position, 'term' | 'counter' | 'idleChecks'>): string {
+  return `${nameOfPosition(record)} (check ${record.idleChecks ?? 0})`;
 }
 
 /**
@@ -76,19 +92,42 @@ export function isSettledSince({ terms }: Pick<History, 'terms'>, { term }: Pick
 }
 
 /**
- * Whether a process noted outside of the database how far it was. The word of an operator (`fenced`, `accepted`) settles what came
- * before it, so only the terms since then count.
+ * The newest position that a process recorded outside of the database, as the database knows it. The word of an operator
+ * (`fenced`, `accepted`) settles what came before it, so only the terms since then count.
  */
-export function isWitnessed({ terms }: Pick<History, 'terms'>): boolean {
+export type WitnessedPosition = Pick<Position, 'term' | 'counter' | 'idleChecks'> & {
+  /** Host and file of the record; null if a release before migration 40 wrote it. */
+  readonly by: string | null;
+};
+
+/**
+ * The database learns of a record after the record is on the disk, so the newest record is never behind this position.
+ * @returns undefined if no process recorded anything since the last word of an operator (`fenced`, `accepted`).
+ */
+export function lastWitnessed({ terms }: Pick<History, 'terms'>): WitnessedPosition | undefined {
   const operatorTerm = terms.findIndex(({ how }) => how === 'fenced' || how === 'accepted');
-  const settled = operatorTerm < 0 ? terms : terms.slice(0, operatorTerm + 1);
-  return settled.some(({ witnessedAt }) => witnessedAt !== null);
+  const unsettled = operatorTerm < 0 ? terms : terms.slice(0, operatorTerm + 1);
+  const term = unsettled.find(({ witnessedAt }) => witnessedAt !== null);
+  if (term === undefined) return undefined;
+  const { number, witnessedCounter, witnessedIdleChecks, witnessedBy } = term;
+  return { term: number, counter: witnessedCounter ?? 0, idleChecks: witnessedIdleChecks ?? 0, by: witnessedBy };
+}
+
+/**
+ * Whether a record is older than one that another process wrote, or that the same process wrote before its folder was replaced by an
+ * old copy. Such a record does not show what happened since, so it is no proof that the database is complete.
+ */
+export function isOutdated(seen: Position, witnessed: WitnessedPosition): boolean {
+  if (seen.term !== witnessed.term) return seen.term < witnessed.term;
+  if (seen.counter !== witnessed.counter) return seen.counter < witnessed.counter;
+  return (seen.idleChecks ?? 0) < (witnessed.idleChecks ?? 0);
 }
 
 /** Of two positions that somebody saw, the one that says more. */
 export function later(one: Position, other: Position): Position {
   if (one.term !== other.term) return one.term > other.term ? one : other;
-  return one.counter >= other.counter ? one : other;
+  if (one.counter !== other.counter) return one.counter > other.counter ? one : other;
+  return (one.idleChecks ?? 0) >= (other.idleChecks ?? 0) ? one : other;
 }
 
 /** Later than every one that is known of, and than those that nobody here knows of: their seconds have passed. */

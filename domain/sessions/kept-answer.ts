@@ -25,10 +25,7 @@ export type AnswerName = { readonly id: string; readonly requestHash: string };
 
 /** @param body the request as it was read; members in another order are the same request. */
 export function nameAnswer(clientId: string, address: string, key: string, body: Json): AnswerName {
-  return {
-    id: hash(JSON.stringify([clientId, address, key])),
-    requestHash: hash(JSON.stringify(sorted(body))),
-  };
+  return { id: hash(JSON.stringify([clientId, address, key])), requestHash: hash(JSON.stringify(sorted(body))) };
 }
 
 function sorted(value: Json): Json {
@@ -36,9 +33,7 @@ function sorted(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   return Object.fromEntries(
-    members
-      .map(([name, member]) => [name, sorted(member as Json)] as const)
-      .sort(([one], [other]) => (one < other ? -1 : 1)),
+    members.map(([name, member]) => [name, sorted(member as Json)] as const).sort(([one], [other]) => (one < other ? -1 : 1)),
   );
 }
 

@@ -21,11 +21,7 @@ export function offerPageId(key: KeyObject, tenantId: TenantId, publicId: Public
 }
 
 /** @returns undefined for what is no page of this tenant; nothing has to be looked up for that. */
-export function readOfferPageId(
-  keys: readonly KeyObject[],
-  tenantId: TenantId,
-  pageId: string,
-): PublicId | undefined {
+export function parseOfferPageId(keys: readonly KeyObject[], tenantId: TenantId, pageId: string): PublicId | undefined {
   const [, publicId = '', received = ''] = FORM.exec(pageId) ?? [];
   const bytes = decodeBase64url(received);
   if (bytes?.length !== MAC_BYTES) return undefined;

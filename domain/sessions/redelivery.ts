@@ -22,9 +22,7 @@ export function redelivery(session: Session, deliveryId: string, now: Date): Red
   if (delivery.result === 'pending' && now.getTime() < Date.parse(delivery.at) + ABANDONED_AFTER_MS) {
     throw new Failure('conflict', 'it is under way');
   }
-  if (delivery.webhook === 'claims') {
-    throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
-  }
+  if (delivery.webhook === 'claims') throw new Failure('conflict', 'a wallet waited for these claims and has gone; make another offer');
   const content = contentOf(session, delivery);
   if (content === undefined) throw new Failure('gone', 'what it told is not kept any more');
   const { detail: _detail, status: _status, durationMs: _durationMs, ...rest } = delivery;

@@ -51,21 +51,17 @@ export type SessionChange = {
   readonly endsAt?: Date;
   /** A delivery was begun, or came to its end. */
   readonly delivery?: DeliveryMark;
+  /** The session has ended, and no delivery needs its request: a large one is erased unless the session issued something. */
+  readonly erasesRequest?: true;
 };
 
 /**
  * @param outcome replaces what was recorded before.
  * @throws Failure `conflict` when `event` cannot happen in the present status.
  */
-export function advance(
-  session: Pick<Session, 'id' | 'status'>,
-  event: SessionEvent,
-  outcome?: SessionOutcome,
-): SessionChange {
+export function advance(session: Pick<Session, 'id' | 'status'>, event: SessionEvent, outcome?: SessionOutcome): SessionChange {
   const { from, to }: SessionTransition = MOVES[event];
-  if (!from.includes(session.status)) {
-    throw new Failure('conflict', `the session is ${session.status} and cannot change any more`);
-  }
+  if (!from.includes(session.status)) throw new Failure('conflict', `the session is ${session.status} and cannot change any more`);
   return { id: session.id, anytime: from, to, ...(outcome !== undefined && { outcome }) };
 }
 
@@ -75,10 +71,7 @@ export function isUnfetched({ status }: Pick<Session, 'status'>): boolean {
 }
 
 /** A rejected response is recorded with a session that is open and has no accepted response. */
-export function attempted(
-  { id, version }: Pick<Session, 'id' | 'version'>,
-  outcome: SessionOutcome,
-): SessionChange {
+export function attempted({ id, version }: Pick<Session, 'id' | 'version'>, outcome: SessionOutcome): SessionChange {
   return { id, version, running: OPEN_STATUSES, unanswered: true, outcome };
 }
 
@@ -87,17 +80,19 @@ export function delivering({ id }: Pick<Session, 'id'>, outcome: SessionOutcome)
   return { id, running: OPEN_STATUSES, unanswered: true, answers: true, outcome, ...marking(outcome) };
 }
 
+/** A request that no wallet fulfilled is needed only to retry a delivery. A wallet waits for claims, so they are never retried. */
+export function erasing({ deliveries = [] }: SessionOutcome): Pick<SessionChange, 'erasesRequest'> {
+  const isNeeded = deliveries.some(({ webhook, result }) => webhook !== 'claims' && result !== 'delivered');
+  return isNeeded ? {} : { erasesRequest: true };
+}
+
 function marking(outcome: SessionOutcome): Pick<SessionChange, 'delivery'> {
   const delivery = markOf(outcome);
   return delivery === undefined ? {} : { delivery };
 }
 
 /** A response is taken in and judged in one step. */
-export function answered(
-  { id }: Pick<Session, 'id'>,
-  event: 'complete' | 'fail',
-  outcome: SessionOutcome,
-): SessionChange {
+export function answered({ id }: Pick<Session, 'id'>, event: 'complete' | 'fail', outcome: SessionOutcome): SessionChange {
   return {
     id,
     running: MOVES[event].from,
@@ -106,15 +101,13 @@ export function answered(
     to: MOVES[event].to,
     outcome,
     ...marking(outcome),
+    ...(event === 'fail' && erasing(outcome)),
   };
 }
 
 /** An open session as it is known fails while its time is not over. */
-export function failed(
-  { id, version }: Pick<Session, 'id' | 'version'>,
-  outcome: SessionOutcome,
-): SessionChange {
-  return { id, version, running: MOVES.fail.from, to: MOVES.fail.to, outcome };
+export function failed({ id, version }: Pick<Session, 'id' | 'version'>, outcome: SessionOutcome): SessionChange {
+  return { id, version, running: MOVES.fail.from, to: MOVES.fail.to, outcome, ...erasing(outcome) };
 }
 
 /** A good response is taken in and kept until the browser comes, whose time is all that the session has left. */
@@ -126,15 +119,12 @@ export function awaiting({ id }: Pick<Session, 'id'>, outcome: SessionOutcome, e
  * What becomes of a session whose response was taken in and whose time is over: it failed where all that it waited for was
  * the browser, else it expired.
  */
-export function overdue({
-  id,
-  version,
-  outcome,
-}: Pick<Session, 'id' | 'version' | 'outcome'>): SessionChange {
+export function overdue({ id, version, outcome }: Pick<Session, 'id' | 'version' | 'outcome'>): SessionChange {
   const common = { id, version, anytime: OPEN_STATUSES };
-  if (!awaitsResponseCode(outcome)) return { ...common, to: MOVES.expire.to };
+  if (!awaitsResponseCode(outcome)) return { ...common, to: MOVES.expire.to, ...erasing(outcome ?? {}) };
   const { awaiting: _values, ...rest } = outcome ?? {};
-  return { ...common, to: MOVES.fail.to, outcome: { ...rest, failure: RESPONSE_CODE_MISSING } };
+  const failure = RESPONSE_CODE_MISSING;
+  return { ...common, to: MOVES.fail.to, outcome: { ...rest, failure }, ...erasing(rest) };
 }
 
 /** Something is noted of a session as it is known; `event` happens with it where it still can. */
@@ -145,11 +135,13 @@ export function noted(
 ): SessionChange {
   const move: SessionTransition | undefined = event && MOVES[event];
   const happens = move?.from.includes(status) === true;
+  const ended = happens ? move.to : status;
   return {
     id,
     version,
     outcome,
     ...marking(outcome),
+    ...((ended === 'failed' || ended === 'expired') && erasing(outcome)),
     ...(happens ? { anytime: move.from, to: move.to } : { anytime: SESSION_STATUSES }),
   };
 }

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../shared/json.ts';
-import { listedFailure, type SessionFailureCode } from './failure-code.ts';
+import { listedFailure, type SessionFailureCode } from '../shared/session-failure.ts';
 import type { Delivery, SessionOutcome } from './session.ts';
 
 /** What is counted of one session; of what came of it nothing else is kept in memory. */
@@ -18,9 +18,7 @@ export type FailureCount = {
   readonly count: number;
 };
 export type RefusalCount = { readonly code: string; readonly count: number };
-export type DeliveryCount = Readonly<Record<Delivery['result'], number>> & {
-  readonly webhook: Delivery['webhook'];
-};
+export type DeliveryCount = Readonly<Record<Delivery['result'], number>> & { readonly webhook: Delivery['webhook'] };
 
 /** Causes that are told. */
 export const MOST_FREQUENT = 5;
@@ -67,10 +65,7 @@ export function deliveriesOf(facts: readonly OutcomeFacts[]): readonly DeliveryC
   return [...counts.values()].sort((one, other) => (one.webhook < other.webhook ? -1 : 1));
 }
 
-function mostFrequent<T extends object>(
-  all: readonly T[],
-  nameOf: (one: T) => string,
-): readonly (T & { readonly count: number })[] {
+function mostFrequent<T extends object>(all: readonly T[], nameOf: (one: T) => string): readonly (T & { readonly count: number })[] {
   const counts = new Map<string, T & { readonly count: number }>();
   for (const one of all) {
     const name = nameOf(one);

@@ -49,18 +49,12 @@ export function publicIdOf(nonce: string): PublicId {
 export function namesIn(text: string): SessionNames {
   const named = linkedName(text) ?? text;
   const code = linkedCode(text) ?? text;
-  return {
-    id: text,
-    publicIds: [named, publicIdOf(text)],
-    codeHash: sha256(code),
-    referenceHash: referenceHash(text),
-  };
+  return { id: text, publicIds: [named, publicIdOf(text)], codeHash: sha256(code), referenceHash: referenceHash(text) };
 }
 
 /** Parameters of links by which a wallet finds an offer or a request. */
 const BY_REFERENCE = ['credential_offer_uri', 'request_uri', 'response_uri'];
-const ADDRESS =
-  /\/(?:credential-offer|request|response|dc-api|offer)\/([A-Za-z0-9_-]{1,100})(?:\.[A-Za-z0-9_-]{22})?(?:\/cross-device)?$/;
+const ADDRESS = /\/(?:credential-offer|request|response|dc-api|offer)\/([A-Za-z0-9_-]{1,100})(?:\.[A-Za-z0-9_-]{22})?(?:\/cross-device)?$/;
 
 /** The public id in a link, or in the address that it leads to. */
 function linkedName(text: string): string | undefined {

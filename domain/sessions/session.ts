@@ -1,10 +1,8 @@
-import type { ConfirmingElement } from '../formats/mdoc/transaction-data.ts';
 import type { PublicId, SessionId, TenantId } from '../shared/ids.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
-import type { ScaSchemas } from '../verification/sca/payload.ts';
-import type { VerificationPolicy } from '../verification/verification-policy.ts';
+import type { SessionFailure } from '../shared/session-failure.ts';
+import type { VerificationRequest } from '../verification/verification-request.ts';
 import type { WebhookConfig } from '../webhooks/webhook.ts';
-import type { SessionFailure } from './failure-code.ts';
 
 export const SESSION_STATUSES = ['active', 'fetched', 'completed', 'expired', 'failed'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
@@ -13,10 +11,7 @@ export type SessionKind = 'issuance' | 'verification';
 /** What can happen to a session. A wallet may fetch twice; nothing leaves a terminal status. */
 export type SessionEvent = 'fetch' | 'complete' | 'expire' | 'fail';
 
-export type SessionTransition = {
-  readonly from: readonly SessionStatus[];
-  readonly to: SessionStatus;
-};
+export type SessionTransition = { readonly from: readonly SessionStatus[]; readonly to: SessionStatus };
 
 export const MOVES = {
   fetch: { from: ['active'], to: 'fetched' },
@@ -64,12 +59,9 @@ export type Session = {
   readonly claimedAt: Date | null;
 };
 
-/** A webhook as a session keeps it. */
-export type WebhookConfigValue = WebhookConfig;
-
 export type ClaimsSource =
   | { readonly type: 'inline'; readonly claims: JsonObject }
-  | { readonly type: 'webhook'; readonly webhook: WebhookConfigValue };
+  | { readonly type: 'webhook'; readonly webhook: WebhookConfig };
 
 export type IssuanceRequest = {
   readonly kind: 'issuance';
@@ -79,87 +71,8 @@ export type IssuanceRequest = {
   readonly offer: JsonObject;
   readonly offerUrl: string;
   readonly credentialClaims: { readonly [configurationId: string]: ClaimsSource };
-  readonly notifyWebhook?: WebhookConfigValue;
+  readonly notifyWebhook?: WebhookConfig;
 };
-
-type AskedPresentation = {
-  readonly kind: 'verification';
-  readonly offerRequest: JsonObject;
-  readonly dcqlQuery: JsonObject;
-  readonly nonce: string;
-  readonly requestUrl: string;
-  /** Signed request object, compact; served byte for byte however often it is fetched. Absent when unsigned. */
-  readonly requestObject?: string;
-  /** Who signed it, when `clientId` does not say: the `x509_hash` identifier of the certificate. */
-  readonly signedAs?: string;
-  /** Ephemeral key of this request; absent when the response comes in the clear. */
-  readonly encryption?: { readonly publicJwk: JsonObject; readonly d: string };
-  /** What the presentation is verified by. Absent in sessions of an earlier release: the configuration decides there. */
-  readonly policy?: VerificationPolicy;
-  readonly webhook?: WebhookConfigValue;
-  readonly redirectUri?: string;
-  /**
-   * The result is kept until the browser brings the response code. Never through the Digital Credentials API, nor with
-   * `crossDeviceState`.
-   */
-  readonly awaitsResponseCode?: true;
-  /** The exact strings sent, since hashes cover their characters (OpenID4VP 1.0 section 8.4). */
-  readonly transactionData?: readonly string[];
-  readonly transactionDataObjects?: readonly JsonObject[];
-  /** Per type the element in which a device confirms it. */
-  readonly transactionDataElements?: { readonly [type: string]: ConfirmingElement };
-  /** Per type the schema of TS12 that its payload has. */
-  readonly transactionDataSchemas?: ScaSchemas;
-};
-
-/** A wallet posts its answer to an address of this service (OpenID4VP 1.0 section 8.2). */
-export type PostedVerification = AskedPresentation & {
-  readonly responseMode: 'direct_post' | 'direct_post.jwt';
-  readonly clientId: string;
-  readonly responseUri: string;
-  readonly state: string;
-  /**
-   * The `state` of the same request for a wallet on another device than the browser. A response with it is not redirected
-   * to `redirectUri`. Absent where no redirect can follow, and with `requireResponseCode: true`.
-   */
-  readonly crossDeviceState?: string;
-  /** The request itself, when it is unsigned. */
-  readonly parameters?: JsonObject;
-};
-
-/** The request of ISO/IEC TS 18013-7 Annex C, and what its answer is held against. */
-export type IsoMdocAsked = {
-  /** CBOR as base64url, both. */
-  readonly deviceRequest: string;
-  readonly encryptionInfo: string;
-  /** The one page that it was made for. */
-  readonly origin: string;
-  /** Which credential query a document answers, by its type. */
-  readonly queryIds: { readonly [docType: string]: string };
-  readonly encryption: { readonly publicJwk: JsonObject; readonly d: string };
-};
-
-/** A page hands the answer over that its browser got from a wallet (OpenID4VP 1.0 appendix A). */
-export type DcApiVerification = AskedPresentation & {
-  readonly responseMode: 'dc_api' | 'dc_api.jwt';
-  /** Whose pages may ask; a presentation is made for one of them. */
-  readonly origins: readonly string[];
-  /** Absent in an unsigned request, and in one that several sign. */
-  readonly clientId?: string;
-  /** The request itself, when it is unsigned. */
-  readonly parameters?: JsonObject;
-  /** The request in the JSON form of a JWS, when several sign it, and the `x509_hash` identifiers of all of them. */
-  readonly multisigned?: JsonObject;
-  readonly clientIds?: readonly string[];
-  /** Absent unless the protocol of ISO is offered. */
-  readonly isoMdoc?: IsoMdocAsked;
-};
-
-export type VerificationRequest = PostedVerification | DcApiVerification;
-
-export function isDcApi(request: VerificationRequest): request is DcApiVerification {
-  return 'origins' in request;
-}
 
 export type SessionRequest = IssuanceRequest | VerificationRequest;
 
@@ -179,12 +92,7 @@ export type Delivery = {
 };
 
 /** Why a wallet that came to collect went away without. `reason` is our own sentence, without a claim or a token. */
-export type RefusedAttempt = {
-  readonly at: string;
-  readonly code: string;
-  readonly reason: string;
-  readonly requestId?: string;
-};
+export type RefusedAttempt = { readonly at: string; readonly code: string; readonly reason: string; readonly requestId?: string };
 
 export type SessionOutcome = {
   /** Who an external authorization server says the user is. */
@@ -230,10 +138,7 @@ export function awaitsResponseCode(outcome: Waiting | null | undefined): boolean
  * The status that the clock says, even before the job wrote it down: an open session past its end is expired, or has
  * failed where the wallet answered and no browser came.
  */
-export function statusAt(
-  session: Pick<Session, 'status' | 'expiresAt'> & { readonly outcome?: Waiting | null },
-  now: Date,
-): SessionStatus {
+export function statusAt(session: Pick<Session, 'status' | 'expiresAt'> & { readonly outcome?: Waiting | null }, now: Date): SessionStatus {
   if (isTerminal(session.status) || session.expiresAt > now) return session.status;
   return awaitsResponseCode(session.outcome) ? 'failed' : 'expired';
 }

@@ -3,14 +3,7 @@
  * wallets that are in use.
  */
 export const SCHEMES_OF_WALLETS: readonly string[] = [
-  ...[
-    'openid',
-    'openid4vci',
-    'openid4vp',
-    'openid-credential-offer',
-    'openid-initiate-issuance',
-    'openid-vc',
-  ],
+  ...['openid', 'openid4vci', 'openid4vp', 'openid-credential-offer', 'openid-initiate-issuance', 'openid-vc'],
   ...['haip', 'haip-vci', 'haip-vp'],
   ...['eudi-openid4vp', 'eudi-openid4vci', 'eudi-openid4ci', 'eudi-wallet'],
   ...['mdoc', 'mdoc-openid4vp', 'didcomm', 'siopv2', 'wallet', 'eudiw', 'vcwallet'],
@@ -19,51 +12,14 @@ export const SCHEMES_OF_WALLETS: readonly string[] = [
 
 /** Schemes whose addresses run, open or read something where they are shown as links. */
 export const HARMFUL_SCHEMES: readonly string[] = [
-  ...[
-    'javascript',
-    'vbscript',
-    'data',
-    'blob',
-    'file',
-    'filesystem',
-    'about',
-    'view-source',
-    'intent',
-    'jar',
-  ],
+  ...['javascript', 'vbscript', 'data', 'blob', 'file', 'filesystem', 'about', 'view-source', 'intent', 'jar'],
 ];
 
 /** Schemes of browsers, of programs of the system and of protocols: none of them starts a wallet. */
 const SCHEMES_OF_PROGRAMS: readonly string[] = [
   ...['https?', 'wss?', 'ftps?', 'sftp', 'ssh', 'telnet', 'tn3270', 'rlogin', 'ldaps?', 'smb', 'afp', 'nfs'],
-  ...[
-    'dav',
-    'webcal',
-    'gopher',
-    'news',
-    'nntp',
-    'irc',
-    'ircs',
-    'git',
-    'svn',
-    'rsync',
-    'magnet',
-    'vnc',
-    'rdp',
-  ],
-  ...[
-    'mailto',
-    'tel',
-    'sms',
-    'mms',
-    'callto',
-    'facetime',
-    'facetime-audio',
-    'sips?',
-    'skype',
-    'xmpp',
-    'maps',
-  ],
+  ...['dav', 'webcal', 'gopher', 'news', 'nntp', 'irc', 'ircs', 'git', 'svn', 'rsync', 'magnet', 'vnc', 'rdp'],
+  ...['mailto', 'tel', 'sms', 'mms', 'callto', 'facetime', 'facetime-audio', 'sips?', 'skype', 'xmpp', 'maps'],
   ...['chrome', 'chrome-.*', 'googlechrome', 'googlechromes', 'firefox', 'moz-.*', 'opera', 'edge', 'brave'],
   ...['ms-.*', 'microsoft-.*', 'search', 'search-ms', 'shell', 'hcp', 'help', 'cmd', 'powershell'],
   ...['itms.*', 'x-apple.*', 'x-web-search', 'prefs', 'app-settings', 'market', 'android-app', 'content'],
@@ -77,12 +33,10 @@ const SCHEMES_OF_PROGRAMS: readonly string[] = [
 const INSIDE = '[^\\u0000-\\u001f\\u007f]';
 const AROUND = '\\s*';
 /** JSON Schema has no flag for letters of both cases. */
-const anyCase = (text: string) =>
-  text.replaceAll(/[a-z]/gi, (letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`);
+const anyCase = (text: string) => text.replaceAll(/[a-z]/gi, (letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`);
 const web = `${AROUND}${anyCase('https')}?:${INSIDE}+${AROUND}`;
 const APP = `${AROUND}[A-Za-z][A-Za-z0-9+.-]*:${INSIDE}*${AROUND}`;
-const harmless = (more = '') =>
-  `(?!${AROUND}(${[...HARMFUL_SCHEMES.map(anyCase), more].filter((part) => part !== '').join('|')}):)`;
+const harmless = (more = '') => `(?!${AROUND}(${[...HARMFUL_SCHEMES.map(anyCase), more].filter((part) => part !== '').join('|')}):)`;
 
 export const WEB_ADDRESS_PATTERN = `^${web}$`;
 /** Neither a query nor a fragment. */

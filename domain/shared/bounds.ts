@@ -8,16 +8,10 @@ export const textUpTo = (max: number) => z.string().min(1).max(max);
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 
 /** At least one entry, and at most `max`. */
-export const listUpTo = <Entry extends z.ZodType>(entry: Entry, max: number) =>
-  z.array(entry).min(1).max(max);
+export const listUpTo = <Entry extends z.ZodType>(entry: Entry, max: number) => z.array(entry).min(1).max(max);
 
 /** One line of text for people. */
-export const Line = z
-  .string()
-  .trim()
-  .min(1)
-  .max(500)
-  .meta({ pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' });
+export const Line = z.string().trim().min(1).max(500).meta({ pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' });
 
 /** ISO 3166-1 alpha-2, and EU, EL and UK (TS 119 602 section 6.1.4). */
 export const Country = z.string().regex(/^[A-Z]{2}$/, 'two capital letters (ISO 3166-1)');

@@ -16,9 +16,11 @@ function channelsOf(colour: string): readonly [number, number, number] | undefin
 
 /** WCAG 2.2, relative luminance. */
 function luminanceOf(channels: readonly [number, number, number]): number {
-  const [red, green, blue] = channels.map((value) =>
-    value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4,
-  ) as [number, number, number];
+  const [red, green, blue] = channels.map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)) as [
+    number,
+    number,
+    number,
+  ];
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
@@ -47,7 +49,7 @@ export function readableColours({ background, text }: Chosen): Colours | undefin
 }
 
 /** @param member dotted, of the colour of the text. */
-export function contrastFindings(member: string, { background, text }: Chosen): Finding[] {
+export function findContrastProblems(member: string, { background, text }: Chosen): Finding[] {
   if (background === undefined || text === undefined) return [];
   const contrast = contrastOf(background, text);
   if (contrast === undefined || contrast >= LEAST_CONTRAST) return [];

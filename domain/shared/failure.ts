@@ -1,6 +1,6 @@
 /**
  * What ends a request. One closed union, named as the protocols name things; each surface (administrative,
- * OAuth, issuance, presentation) renders it in `adapters/http/failures.ts`.
+ * OAuth, issuance, presentation) renders it in `adapters/http/output/failures.ts`.
  */
 export const FAILURE_CODES = [
   // administrative
@@ -107,15 +107,13 @@ export function invalidFields(errors: readonly FieldError[]): Failure {
 
 export function messageOf(errors: readonly FieldError[]): string {
   if (errors.length === 0) return 'invalid';
-  const faults = errors
-    .slice(0, MAX_FAULTS_IN_MESSAGE)
-    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const faults = errors.slice(0, MAX_FAULTS_IN_MESSAGE).map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   const left = errors.length - faults.length;
   return [...faults, ...(left > 0 ? [`${left} more in errors`] : [])].join('. Also ');
 }
 
 /** The faults of fields that `work` refuses, by their paths below `root`; none when it goes well. */
-export function fieldFaults(work: () => unknown, root = ''): readonly FieldError[] {
+export function collectFieldErrors(work: () => unknown, root = ''): readonly FieldError[] {
   try {
     work();
     return [];

@@ -81,10 +81,7 @@ function placeOf({ path }: Issue): string {
 
 function errorsOf(issue: Issue, value: unknown, above: Path): FieldError[] {
   const path = [...above, ...issue.path];
-  const fault = (message: string, below: Path = []) => ({
-    path: [...path, ...below].map(String).join('.'),
-    message,
-  });
+  const fault = (message: string, below: Path = []) => ({ path: [...path, ...below].map(String).join('.'), message });
   if (issue.code === 'unrecognized_keys') {
     const words = wordsFor(issue);
     if (words !== undefined) return [...words].map(([name, message]) => fault(message, [name]));

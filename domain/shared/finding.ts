@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { Failure, type FieldError, invalidFields } from './failure.ts';
 
 /** Sets of rules that a tenant can bind itself to. What contradicts them is refused when it is written. */
@@ -15,17 +15,13 @@ export function holdsTo(profile: Profile | null, rules: Profile): boolean {
 }
 
 /** Something that may be written, although a wallet, a law or a reader will refuse what comes of it. */
-export const Warning = z
-  .object({
-    rule: z
-      .string()
-      .describe('What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
-    member: z.string().describe('The member that it is about, dotted; empty for the whole'),
-    concerns: z.string().describe('Who refuses, or is harmed'),
-    message: z.string().describe('What happens as it is'),
-    change: z.string().describe('What to change'),
-  })
-  .meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
+export const Warning = object({
+  rule: z.string().describe('What says so, such as `RFC 9901 section 9.5`, or `HAIP 1.0 section 5.1` under a profile'),
+  member: z.string().describe('The member that it is about, dotted; empty for the whole'),
+  concerns: z.string().describe('Who refuses, or is harmed'),
+  message: z.string().describe('What happens as it is'),
+  change: z.string().describe('What to change'),
+}).meta({ id: 'Warning', description: 'Allowed, but somebody will refuse it' });
 export type Warning = z.infer<typeof Warning>;
 
 /** What is wrong with a resource: a warning, or a rejection under the profiles of `refusedBy`. */

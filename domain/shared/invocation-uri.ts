@@ -27,20 +27,18 @@ export const InvocationUri = z
   .meta({ pattern: INVOCATION_PATTERN });
 
 /**
- * What starts the wallet, as a link on the same device or as a QR code (OpenID4VP 1.0 sections 5 and 5.10.1,
- * OpenID4VCI 1.0 section 4.1).
+ * What starts the wallet, as a link on the same device or as a QR code (OpenID4VP 1.0 sections 5 and 5.10.1, OpenID4VCI 1.0 section 4.1).
  * @param base scheme of wallets, or the universal link of one.
  */
 export function invocationUri(base: string, parameters: JsonObject): string {
   const query = Object.entries(parameters).map(
-    ([name, value]) =>
-      `${name}=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
+    ([name, value]) => `${name}=${encodeURIComponent(typeof value === 'string' ? value : JSON.stringify(value))}`,
   );
   return `${base}${base.includes('?') ? '&' : '?'}${query.join('&')}`;
 }
 
 /** A warning for a private scheme that is neither one of a known wallet nor a domain name in reverse (RFC 8252 section 7.1). */
-export function invocationFindings(member: string, uri: string | null | undefined): Finding[] {
+export function findInvocationProblems(member: string, uri: string | null | undefined): Finding[] {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:)/.exec(uri ?? '') ?? [];
   if (scheme === '' || scheme === 'https:' || isSchemeOfApp(scheme)) return [];
   return [
@@ -49,8 +47,7 @@ export function invocationFindings(member: string, uri: string | null | undefine
       member,
       concerns: 'users whose device has no app for the scheme, or another app than the wallet',
       message: `"${scheme}//" is not the scheme of a wallet that this service knows`,
-      change:
-        'compare it with the documentation of the wallet; a domain name in reverse such as com.example.wallet:// is unambiguous',
+      change: 'compare it with the documentation of the wallet; a domain name in reverse such as com.example.wallet:// is unambiguous',
     },
   ];
 }

@@ -32,8 +32,7 @@ export function isUnambiguous(text: string, value: unknown, maxDepth: number): b
 /** Sixteen digits and points, or an exponent of three, as texts may have, too; no shorter number becomes another one. */
 const LONG_NUMBER = /[0-9](?:[0-9.]{15}|[eE]\+?[0-9]{3})/;
 /** The same with the whole number that they belong to. */
-const WHOLE_NUMBER =
-  /-?(?=[0-9][0-9.]{15}|[0-9.]*[0-9][eE]\+?[0-9]{3})([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?/g;
+const WHOLE_NUMBER = /-?(?=[0-9][0-9.]{15}|[0-9.]*[0-9][eE]\+?[0-9]{3})([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?/g;
 /** Significant digits that are always kept. */
 const KEPT_DIGITS = 15;
 
@@ -47,9 +46,7 @@ export function keepsNumbers(between: string): boolean {
     if (!Number.isInteger(value) || String(value) === source) continue;
     const significant = withoutZeros(fraction);
     const isInteger = significant === '' && exponent === undefined;
-    const isKept = isInteger
-      ? BigInt(Math.abs(value)) === BigInt(whole)
-      : (whole + significant).replace(/^0+/, '').length <= KEPT_DIGITS;
+    const isKept = isInteger ? BigInt(Math.abs(value)) === BigInt(whole) : (whole + significant).replace(/^0+/, '').length <= KEPT_DIGITS;
     if (!isKept) return false;
   }
   return true;
@@ -145,9 +142,8 @@ function isSound(text: string, maxDepth: number): boolean {
     if (char === '{' || char === '[') {
       open.push(char === '{' ? new OpenObject(open.at(-1)) : undefined);
       if (open.length > maxDepth) return false;
-    } else if (char === '}' || char === ']') {
-      open.pop();
-    } else {
+    } else if (char === '}' || char === ']') open.pop();
+    else {
       const end = endOfString(text, at);
       if (!isSoundString(text, at, end, open.at(-1))) return false;
       mark.lastIndex = end + 1;

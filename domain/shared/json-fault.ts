@@ -16,7 +16,7 @@ type Fault = { readonly what: string; readonly at: number };
  * gets all reasons instead of its own: to find that one takes as long as to read the text.
  * @param maxMembers as it was for the parser; without them the sender is trusted, and a text of any length is looked at.
  */
-export function jsonFault(text: string, maxMembers?: number, maxDepth = 32): string {
+export function describeJsonProblem(text: string, maxMembers?: number, maxDepth = 32): string {
   const longest = maxMembers === undefined ? Infinity : Math.min(READ_TWICE, maxMembers * MEMBER_LENGTH);
   if (text.length > longest) return beginsAsObject(text) ? anyOf(maxDepth, maxMembers) : NO_OBJECT;
   let value: unknown;
@@ -28,7 +28,7 @@ export function jsonFault(text: string, maxMembers?: number, maxDepth = 32): str
     return `is not JSON${line === undefined ? '' : ` (line ${line}, column ${column})`}`;
   }
   if (!isJsonObject(value)) return NO_OBJECT;
-  const fault = firstFault(text, maxDepth);
+  const fault = findFirstProblem(text, maxDepth);
   if (fault !== undefined) return `${fault.what} (${placeOf(text, fault.at)})`;
   // Nothing else is left, as long as the parser and this agree.
   return maxMembers === undefined ? anyOf(maxDepth) : `has more than ${maxMembers} members and entries`;
@@ -49,7 +49,7 @@ function anyOf(maxDepth: number, maxMembers?: number): string {
 }
 
 /** Walks valid JSON once, up to what the parser refuses first. */
-function firstFault(text: string, maxDepth: number): Fault | undefined {
+function findFirstProblem(text: string, maxDepth: number): Fault | undefined {
   /** The names of each open object; a list has none. */
   const open: (OpenObject | undefined)[] = [];
   const mark = /["[\]{}]/g;
@@ -62,11 +62,10 @@ function firstFault(text: string, maxDepth: number): Fault | undefined {
     if (char === '{' || char === '[') {
       if (open.length === maxDepth) return { what: `nests deeper than ${maxDepth} levels`, at };
       open.push(char === '{' ? new OpenObject(open.at(-1)) : undefined);
-    } else if (char === '}' || char === ']') {
-      open.pop();
-    } else {
+    } else if (char === '}' || char === ']') open.pop();
+    else {
       const end = endOfString(text, at);
-      const what = stringFault(text, at, end, open.at(-1));
+      const what = findStringProblem(text, at, end, open.at(-1));
       if (what !== undefined) return { what, at };
       mark.lastIndex = end + 1;
     }
@@ -75,12 +74,7 @@ function firstFault(text: string, maxDepth: number): Fault | undefined {
   return undefined;
 }
 
-function stringFault(
-  text: string,
-  start: number,
-  end: number,
-  names: OpenObject | undefined,
-): string | undefined {
+function findStringProblem(text: string, start: number, end: number, names: OpenObject | undefined): string | undefined {
   const raw = text.slice(start + 1, end);
   const string = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
   if (string.includes('\0')) return 'has NUL in a text';
@@ -100,9 +94,7 @@ function changedNumber(text: string, start: number, end: number): Fault | undefi
   const part = text.slice(start, end);
   if (keepsNumbers(part)) return undefined;
   for (const { 0: number, index } of part.matchAll(/-?[0-9][0-9.eE+-]*/g)) {
-    if (!keepsNumbers(number)) {
-      return { what: 'has a number beyond 2^53 - 1 that is not kept; send it as text', at: start + index };
-    }
+    if (!keepsNumbers(number)) return { what: 'has a number beyond 2^53 - 1 that is not kept; send it as text', at: start + index };
   }
   return undefined;
 }

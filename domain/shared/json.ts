@@ -62,8 +62,7 @@ function writeCanonical(given: unknown, counts: (member: unknown) => boolean): s
   if (typeof given !== 'object' || given === null) return JSON.stringify(given);
   const { toJSON } = given as { readonly toJSON?: unknown };
   const value: unknown = typeof toJSON === 'function' ? toJSON.call(given) : given;
-  if (Array.isArray(value))
-    return `[${value.map((entry) => writeCanonical(entry, counts) ?? 'null').join()}]`;
+  if (Array.isArray(value)) return `[${value.map((entry) => writeCanonical(entry, counts) ?? 'null').join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members: string[] = [];
   for (const name of inCanonicalOrder(Object.keys(value))) {
@@ -103,13 +102,9 @@ export function isTexts(value: unknown): value is readonly string[] {
 export function mapTexts(value: Json, change: (text: string, path: string) => string, path = ''): Json {
   const below = (name: string | number) => (path === '' ? String(name) : `${path}.${name}`);
   if (typeof value === 'string') return change(value, path);
-  if (Array.isArray(value)) {
-    return value.map((entry: Json, index) => mapTexts(entry, change, below(index)));
-  }
+  if (Array.isArray(value)) return value.map((entry: Json, index) => mapTexts(entry, change, below(index)));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, mapTexts(member, change, below(name))]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, mapTexts(member, change, below(name))]));
 }
 
 /** About how many characters a value has as JSON, without writing it. */

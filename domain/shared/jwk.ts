@@ -1,5 +1,6 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 import { decodeBase64url } from './base64url.ts';
+import { valueOrUndefined } from './value-or-undefined.ts';
 
 /** The signature algorithms of the service (RFC 7518 section 3.1, RFC 8037 section 3.1). */
 export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
@@ -7,9 +8,7 @@ export const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 export const PUBLISHED_ALGORITHMS = [...SIGNING_ALGORITHMS, 'Ed25519'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 /** Those that the European wallet agreed to (ECCG Agreed Cryptographic Mechanisms 2; ARF 3.0 OIA_03, WUA_04). */
-export const AGREED_ALGORITHMS: readonly SigningAlgorithm[] = SIGNING_ALGORITHMS.filter(
-  (algorithm) => algorithm !== 'EdDSA',
-);
+export const AGREED_ALGORITHMS: readonly SigningAlgorithm[] = SIGNING_ALGORITHMS.filter((algorithm) => algorithm !== 'EdDSA');
 
 /** A public key (RFC 7517, RFC 8037). Private members never stand in this type. */
 export type PublicJwk = {
@@ -72,7 +71,7 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
  * that do not have the length of their curve (RFC 7518 section 6.2.1.2, RFC 8037 section 2): one key has one spelling
  * and so one thumbprint. Whether the point is on the curve is told by what verifies with it, or by `isOnCurve`.
  */
-export function readPublicJwk(value: unknown): PublicJwk | undefined {
+export function parsePublicJwk(value: unknown): PublicJwk | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const { kty, crv, x, y } = value as Record<string, unknown>;
   if (PRIVATE_MEMBERS.some((member) => Object.hasOwn(value, member))) return undefined;
@@ -103,9 +102,5 @@ export function publicKeyOf({ kty, crv, x, y }: PublicJwk): KeyObject | undefine
   const bytes = coordinates.map((coordinate) => Buffer.from(coordinate, 'base64url'));
   if (bytes.some(({ length }) => length !== curve.bytes)) return undefined;
   const der = Buffer.concat([curve.spki, ...bytes]);
-  try {
-    return createPublicKey(`-----BEGIN PUBLIC KEY-----\n${der.toString('base64')}\n-----END PUBLIC KEY-----`);
-  } catch {
-    return undefined;
-  }
+  return valueOrUndefined(() => createPublicKey(`-----BEGIN PUBLIC KEY-----\n${der.toString('base64')}\n-----END PUBLIC KEY-----`));
 }

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import { type FieldError, invalidFields } from './failure.ts';
 import type { Finding } from './finding.ts';
-import { membersOf, parseWritten, readWritten } from './read-written.ts';
+import { membersOf, parseWritten, safeParseWritten } from './parse-written.ts';
 import { updateOf } from './update-of.ts';
+import { valueOrUndefined } from './value-or-undefined.ts';
 
 /** How a document is validated after a change of some of its properties. */
 export type ChangeRules<S extends z.ZodObject> = {
@@ -24,7 +25,7 @@ const UPDATES = new WeakMap<z.ZodObject, z.ZodType>();
 /**
  * Puts the properties of a change into a stored document; null resets one to its default. Only the change is validated: by the rules of its
  * own properties, and by the rules between them and others. A property that an earlier release accepted and that the
- * change does not contain is kept; `olderRuleFindings` warns about it.
+ * change does not contain is kept; `findOlderRuleProblems` warns about it.
  * @throws Failure `invalid_input`
  */
 export function mergeChange<S extends z.ZodObject>(
@@ -34,17 +35,14 @@ export function mergeChange<S extends z.ZodObject>(
 ): Merged<z.output<S>> {
   const update = UPDATES.get(schema) ?? updateOf(schema);
   UPDATES.set(schema, update);
-  const given = Object.entries(parseWritten(update, change) as object).filter(
-    ([, value]) => value !== undefined,
-  );
+  const given = Object.entries(parseWritten(update, change) as object).filter(([, value]) => value !== undefined);
   const changed = new Set(given.map(([name]) => name));
   const before = withDefaults(schema, stored);
   const body = withDefaults(schema, { ...before, ...Object.fromEntries(given) });
   const isTouched = (property: string) =>
-    changed.has(property) ||
-    related.some((group) => group.includes(property) && group.some((name) => changed.has(name)));
-  const former = new Set(faultsOf(crossFieldFaults, before)?.map(keyOf));
-  const faults = faultsOf(crossFieldFaults, body);
+    changed.has(property) || related.some((group) => group.includes(property) && group.some((name) => changed.has(name)));
+  const former = new Set(findProblems(crossFieldFaults, before)?.map(keyOf));
+  const faults = findProblems(crossFieldFaults, body);
   // A stored document of a shape that the rules cannot read is validated as a whole.
   if (faults === undefined) return { body: parseWritten(schema, body), changed };
   const blocking = faults.filter((fault) => isTouched(propertyOf(fault)) || !former.has(keyOf(fault)));
@@ -53,10 +51,10 @@ export function mergeChange<S extends z.ZodObject>(
 }
 
 /** Faults of a stored document by the rules of this release. They are accepted as long as nobody writes the property. */
-export function olderRuleFindings(schema: z.ZodType, stored: object): Finding[] {
+export function findOlderRuleProblems(schema: z.ZodType, stored: object): Finding[] {
   const properties = membersOf(schema);
   const written = Object.entries(stored).filter(([name]) => properties.includes(name));
-  const read = readWritten(schema, Object.fromEntries(written));
+  const read = safeParseWritten(schema, Object.fromEntries(written));
   if (!('errors' in read)) return [];
   return read.errors.map(({ path, message }) => ({
     rule: 'docs/upgrading.md, Stricter rules',
@@ -79,15 +77,8 @@ function withDefaults<S extends z.ZodObject>(schema: S, document: object): z.out
 }
 
 /** @returns undefined when the rules fail to read the document. */
-function faultsOf<Body>(
-  crossFieldFaults: (body: Body) => readonly FieldError[],
-  body: Body,
-): readonly FieldError[] | undefined {
-  try {
-    return crossFieldFaults(body);
-  } catch {
-    return undefined;
-  }
+function findProblems<Body>(crossFieldFaults: (body: Body) => readonly FieldError[], body: Body): readonly FieldError[] | undefined {
+  return valueOrUndefined(() => crossFieldFaults(body));
 }
 
 const propertyOf = ({ path }: FieldError) => path.split('.', 1)[0] ?? '';

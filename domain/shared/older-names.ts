@@ -74,8 +74,7 @@ export function isOlderName(name: string, known: readonly string[]): boolean {
 }
 
 type WithBothNames<T> = T & {
-  readonly [N in Names as N['keyChain'] extends keyof T ? N['certificate'] : never]: T[N['keyChain'] &
-    keyof T];
+  readonly [N in Names as N['keyChain'] extends keyof T ? N['certificate'] : never]: T[N['keyChain'] & keyof T];
 };
 
 /** Adds the older name beside each newer one that the view has. */

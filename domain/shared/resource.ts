@@ -72,7 +72,5 @@ type DescribedByFile<Stored> = {
 
 /** Describes a kind; the type remembers what is stored of it. */
 export function resource<Stored>() {
-  return <const Description extends Resource<Stored>>(
-    description: Description,
-  ): Description & { readonly stored?: Stored } => description;
+  return <const Description extends Resource<Stored>>(description: Description): Description & { readonly stored?: Stored } => description;
 }

@@ -23,8 +23,7 @@ export function hideSecrets<T extends object>({ secrets }: Secrets, document: T)
 }
 
 /**
- * One who reads a document and writes it back sends the placeholder: then the stored secret stays, as long as it is sent
- * to the same place.
+ * One who reads a document and writes it back sends the placeholder: then the stored secret stays, as long as it is sent to the same place.
  * @throws Failure `invalid_input` when there is no such secret to keep.
  */
 export function keepSecrets<T extends object>({ secrets }: Secrets, next: T, before: object | undefined): T {

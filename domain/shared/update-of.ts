@@ -29,7 +29,6 @@ export function updateOf<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Sha
 }
 
 function plain(schema: z.core.$ZodType): z.ZodType {
-  const isWrapped =
-    schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable;
+  const isWrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable;
   return isWrapped ? plain(schema.unwrap()) : (schema as z.ZodType);
 }

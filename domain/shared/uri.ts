@@ -45,8 +45,7 @@ export function normalUri(text: string): string {
 export function escapedUri(address: string): string {
   if (isUri(address)) return address;
   const [before = '', ...fragment] = address.replaceAll(/%(?![0-9A-Fa-f]{2})/g, '%25').split('#');
-  const encode = (text: string) =>
-    text.replaceAll(/[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+/gu, (others) => encodeURIComponent(others));
+  const encode = (text: string) => text.replaceAll(/[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+/gu, (others) => encodeURIComponent(others));
   const [, start = '', rest = ''] = /^([^:]+:\/\/[^/?#]*)?(.*)$/s.exec(before) ?? [];
   return start + encode(rest) + (fragment.length === 0 ? '' : `#${encode(fragment.join('%23'))}`);
 }
@@ -55,11 +54,7 @@ export function escapedUri(address: string): string {
 const STAND_IN = 'stand-in-of-the-placeholder';
 
 /** Changes an address and leaves the placeholder in it, such as `{sessionId}`, as it is. */
-export function aroundPlaceholder(
-  placeholder: string,
-  text: string,
-  change: (address: string) => string,
-): string {
+export function aroundPlaceholder(placeholder: string, text: string, change: (address: string) => string): string {
   if (text.includes(STAND_IN)) return change(text);
   return change(text.replaceAll(placeholder, STAND_IN)).replaceAll(STAND_IN, placeholder);
 }

@@ -11,13 +11,13 @@ import {
 import { isUri, isUriReference, normalUri } from './uri.ts';
 
 /** @returns an http or https address without credentials; undefined for everything else. */
-export function readWebAddress(text: string): URL | undefined {
+export function parseWebAddress(text: string): URL | undefined {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
   return url.username === '' && url.password === '' ? url : undefined;
 }
 
-export const isWebAddress = (text: string) => readWebAddress(text) !== undefined;
+export const isWebAddress = (text: string) => parseWebAddress(text) !== undefined;
 
 const CHARACTERS = 'characters of a URI (RFC 3986); write others as %7C and the like';
 const isWebUri = (text: string) => isUri(text) && isWebAddress(text);
@@ -73,10 +73,7 @@ export const ImageUri = z
   .overwrite((text) => (/^\s*https?:/i.test(text) ? normalUri(text) : text))
   .min(1)
   .max(MAX_IMAGE_LENGTH)
-  .refine(
-    isImageUri,
-    'an http or https address without credentials and control characters, or a data URL of an image',
-  )
+  .refine(isImageUri, 'an http or https address without credentials and control characters, or a data URL of an image')
   .meta({ pattern: IMAGE_PATTERN });
 
 const HARMFUL = new RegExp(`^(?:${HARMFUL_SCHEMES.join('|')}):`, 'i');

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { Refusal } from '../shared/refusal.ts';
-import { readStatusReference, type StatusReference } from './reference.ts';
+import { parseStatusReference, type StatusReference } from './reference.ts';
 
 /** An entry of a wallet provider's status list that an attestation names. */
 export type AttestedStatus = {
@@ -23,18 +23,18 @@ const MAINTAINED = ['client_status', 'key_storage_status'] as const;
  * @returns none for an attestation that cannot be revoked.
  * @throws Refusal `status_invalid` for one that is named in a way nobody can check, or that is kept no longer.
  */
-export function readAttestedStatuses(payload: JsonObject, now: Date): readonly AttestedStatus[] {
-  const plain = within('status', () => readStatusReference(payload));
+export function parseAttestedStatuses(payload: JsonObject, now: Date): readonly AttestedStatus[] {
+  const plain = within('status', () => parseStatusReference(payload));
   const maintained = MAINTAINED.flatMap((place) => {
     const value = payload[place];
-    return value === undefined ? [] : [within(place, () => readMaintained(place, value, now))];
+    return value === undefined ? [] : [within(place, () => parseMaintained(place, value, now))];
   });
   return [...(plain === undefined ? [] : [{ place: 'status', reference: plain }]), ...maintained];
 }
 
-function readMaintained(place: string, value: Json, now: Date): AttestedStatus {
+function parseMaintained(place: string, value: Json, now: Date): AttestedStatus {
   if (!isJsonObject(value)) throw new Refusal('status_invalid', 'is no object');
-  const reference = readStatusReference(value);
+  const reference = parseStatusReference(value);
   if (reference === undefined) throw new Refusal('status_invalid', 'has no status');
   const { exp } = value;
   if (exp === undefined) return { place, reference };

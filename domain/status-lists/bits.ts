@@ -17,7 +17,7 @@ export function roundCapacity(bits: EntryBits, capacity: number): number {
 }
 
 /** Why a list of this shape cannot hold `status` at `index`; a 1-bit list, for one, cannot suspend. */
-export function entryFault(bits: EntryBits, capacity: number, entry: StatusEntry): EntryFault | undefined {
+export function findEntryProblem(bits: EntryBits, capacity: number, entry: StatusEntry): EntryFault | undefined {
   const { index, status } = entry;
   if (!Number.isSafeInteger(index) || index < 0 || index >= capacity) return 'index_out_of_range';
   if (!Number.isSafeInteger(status) || status < 0 || status >= 1 << bits) return 'value_too_large';
@@ -25,15 +25,14 @@ export function entryFault(bits: EntryBits, capacity: number, entry: StatusEntry
 }
 
 /**
- * The byte array of a list in which only `entries` are not 0 (Token Status List section 4.1). Later entries of
- * one index win.
+ * The byte array of a list in which only `entries` are not 0 (Token Status List section 4.1). Later entries of one index win.
  * @throws RangeError
  */
 export function packEntries(bits: EntryBits, capacity: number, entries: Iterable<StatusEntry>): Buffer {
   const bytes = Buffer.alloc(Math.ceil((capacity * bits) / 8));
   for (const entry of entries) {
     // The array may end in padding that is no entry, so the capacity decides and not the length.
-    const fault = entryFault(bits, capacity, entry);
+    const fault = findEntryProblem(bits, capacity, entry);
     if (fault !== undefined) throw new RangeError(fault);
     writeStatus(bytes, bits, entry.index, entry.status);
   }
@@ -46,7 +45,7 @@ export function capacityOf(bytes: Uint8Array, bits: EntryBits): number {
 
 /** @throws RangeError `index_out_of_range` */
 export function readStatus(bytes: Uint8Array, bits: EntryBits, index: number): number {
-  const fault = entryFault(bits, capacityOf(bytes, bits), { index, status: 0 });
+  const fault = findEntryProblem(bits, capacityOf(bytes, bits), { index, status: 0 });
   if (fault !== undefined) throw new RangeError(fault);
   const { at, shift } = place(bits, index);
   return ((bytes[at] ?? 0) >> shift) & mask(bits);
@@ -54,7 +53,7 @@ export function readStatus(bytes: Uint8Array, bits: EntryBits, index: number): n
 
 /** Replaces the whole entry in place. @throws RangeError */
 export function writeStatus(bytes: Uint8Array, bits: EntryBits, index: number, status: number): void {
-  const fault = entryFault(bits, capacityOf(bytes, bits), { index, status });
+  const fault = findEntryProblem(bits, capacityOf(bytes, bits), { index, status });
   if (fault !== undefined) throw new RangeError(fault);
   const { at, shift } = place(bits, index);
   bytes[at] = ((bytes[at] ?? 0) & ~(mask(bits) << shift)) | (status << shift);

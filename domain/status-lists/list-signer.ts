@@ -10,24 +10,15 @@ export type ListSigners = {
 };
 
 /**
- * Who signs the list of a credential must be known to all who trust the credential's issuer (Token Status List section
- * 11.3). A status list chain serves credentials under the same CA; a credential of another CA has its list signed by
- * its own key chain.
+ * Who signs the list of a credential must be known to all who trust the credential's issuer (Token Status List section 11.3). A status list
+ * chain serves credentials under the same CA; a credential of another CA has its list signed by its own key chain.
  * @param keyChainId of the credential configuration; absent for the tenant's default.
  * @throws Failure as `pickKeyChain`, when nothing could sign the credential.
  */
-export function listSigners(
-  chains: readonly KeyChain[],
-  keyChainId: string | null | undefined,
-  now: Date,
-): ListSigners {
+export function listSigners(chains: readonly KeyChain[], keyChainId: string | null | undefined, now: Date): ListSigners {
   const issuer = pickKeyChain(chains, 'signing', now, keyChainId ?? undefined);
   const trusted = chains.filter(
-    (chain) =>
-      maySign(chain) &&
-      !isCompromised(chain) &&
-      chain.active.notAfter > now &&
-      areTrustedAlike(chain, issuer),
+    (chain) => maySign(chain) && !isCompromised(chain) && chain.active.notAfter > now && areTrustedAlike(chain, issuer),
   );
   const forLists = trusted.filter(({ usages }) => usages.includes('statusList'));
   const standard = currentSigner(chains, { keyChainId: null }, now);
@@ -42,11 +33,7 @@ export function listSigners(
  * A list names the key chain of its credentials, or a status list chain other than the tenant's default.
  * @throws Failure as `pickKeyChain`.
  */
-export function signerOfList(
-  chains: readonly KeyChain[],
-  { keyChainId }: Pick<StatusList, 'keyChainId'>,
-  now: Date,
-): KeyChain {
+export function signerOfList(chains: readonly KeyChain[], { keyChainId }: Pick<StatusList, 'keyChainId'>, now: Date): KeyChain {
   if (keyChainId === null) return pickKeyChain(chains, 'statusList', now);
   const named = chains.find(({ id }) => id === keyChainId);
   const usage = named?.usages.includes('statusList') ? 'statusList' : 'signing';
@@ -54,11 +41,7 @@ export function signerOfList(
 }
 
 /** The same, or undefined when there is none that could sign now. */
-export function currentSigner(
-  chains: readonly KeyChain[],
-  list: Pick<StatusList, 'keyChainId'>,
-  now: Date,
-): KeyChain | undefined {
+export function currentSigner(chains: readonly KeyChain[], list: Pick<StatusList, 'keyChainId'>, now: Date): KeyChain | undefined {
   try {
     return signerOfList(chains, list, now);
   } catch (error) {

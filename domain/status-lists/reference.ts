@@ -5,9 +5,7 @@ import { capacityOf, type EntryBits, readStatus } from './bits.ts';
 /** Where a credential's status stands (Token Status List section 6). */
 export type StatusReference = { readonly idx: number; readonly uri: string };
 
-export type StatusVerdict =
-  | 'valid'
-  | Extract<RefusalReason, 'status_revoked' | 'status_suspended' | 'status_unknown'>;
+export type StatusVerdict = 'valid' | Extract<RefusalReason, 'status_revoked' | 'status_suspended' | 'status_unknown'>;
 
 const VERDICT_OF_STATUS: ReadonlyMap<number, StatusVerdict> = new Map([
   [0, 'valid'],
@@ -20,15 +18,13 @@ const VERDICT_OF_STATUS: ReadonlyMap<number, StatusVerdict> = new Map([
  * @returns undefined for a credential without one.
  * @throws Refusal `status_invalid`, also for a mechanism that cannot be asked.
  */
-export function readStatusReference({ status }: JsonObject): StatusReference | undefined {
+export function parseStatusReference({ status }: JsonObject): StatusReference | undefined {
   if (status === undefined) return undefined;
   const list = isJsonObject(status) ? status['status_list'] : undefined;
   if (!isJsonObject(list)) throw new Refusal('status_invalid', 'no status_list');
   const { idx, uri } = list;
   // Token Status List section 6.2: a non-negative integer.
-  if (typeof idx !== 'number' || !Number.isSafeInteger(idx) || idx < 0) {
-    throw new Refusal('status_invalid', 'idx');
-  }
+  if (typeof idx !== 'number' || !Number.isSafeInteger(idx) || idx < 0) throw new Refusal('status_invalid', 'idx');
   // Token Status List section 6.2: a URI.
   if (typeof uri !== 'string' || !URL.canParse(uri)) throw new Refusal('status_invalid', 'uri');
   return { idx, uri };

@@ -5,10 +5,6 @@ export const statusListResource = resource<StatusList>()({
   kind: 'status-list',
   repository: 'statusLists',
   shown: ['keyChainId', 'bits', 'capacity', 'ttlSeconds', 'immediateUpdate', 'enableAggregation'],
-  edited: ({ id, credentialConfigurationId, keyChainId }: StatusList) => [
-    id,
-    credentialConfigurationId,
-    keyChainId,
-  ],
+  edited: ({ id, credentialConfigurationId, keyChainId }: StatusList) => [id, credentialConfigurationId, keyChainId],
   changing: ['usedEntries', 'availableEntries', 'expiresAt'],
 });

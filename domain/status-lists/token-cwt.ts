@@ -5,9 +5,9 @@ import { coseAlgorithm } from '../formats/cose/algorithms.ts';
 import {
   buildCoseSign1,
   HEADER,
-  readCoseSign1,
-  readX5chain,
-  requireCoseAlgorithm,
+  parseCoseAlgorithm,
+  parseCoseSign1,
+  parseX5chain,
   sigStructure,
   x5chainOf,
 } from '../formats/cose/sign1.ts';
@@ -29,7 +29,7 @@ export type OpenedStatusListCwt = {
   readonly chain?: readonly string[];
   readonly toVerify: Buffer;
   readonly signature: Buffer;
-  /** The claims under the names they have in a JWT, `lst` as base64url: what `readStatusListClaims` reads. */
+  /** The claims under the names they have in a JWT, `lst` as base64url: what `parseStatusListClaims` reads. */
   readonly payload: JsonObject;
 };
 
@@ -48,7 +48,7 @@ const LIMITS: readonly (readonly [number, 'aud' | 'nbf'])[] = [
 const STATUS_LIST = 65533;
 
 /** @throws Refusal `status_invalid` for anything but a typed COSE_Sign1, tagged or not, with a supported algorithm. */
-export function openStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
+export function parseStatusListCwt(bytes: Uint8Array): OpenedStatusListCwt {
   try {
     return open(bytes);
   } catch (error) {
@@ -62,26 +62,26 @@ function open(bytes: Uint8Array): OpenedStatusListCwt {
   // Draft 14 of Token Status List, which HAIP 1.0 references, shows the token without a tag, later drafts with tag 18. A MAC
   // without its tag has three parts of the same types, and fails at the signature.
   if (token instanceof Tagged && token.tag !== COSE_SIGN1) throw invalid('not a COSE_Sign1');
-  const signed = readCoseSign1(token);
+  const signed = parseCoseSign1(token);
   const { protectedHeader, protectedBytes, unprotectedHeader, payload, signature } = signed;
   // Token Status List section 5.2: the type is explicit, and protected.
   if (protectedHeader.get(HEADER.type) !== STATUS_LIST_CWT_TYPE) throw invalid('typ');
-  const algorithm = requireCoseAlgorithm(signed, SIGNING_ALGORITHMS, 'status_invalid');
+  const algorithm = parseCoseAlgorithm(signed, SIGNING_ALGORITHMS, 'status_invalid');
   if (payload === undefined) throw invalid('payload');
   const claims = decodeCbor(payload, { bytes: MAX_BYTES });
   if (!isMap(claims)) throw invalid('payload');
   // RFC 9360 section 2: either header may carry it.
-  const chain = readX5chain(protectedHeader) ?? readX5chain(unprotectedHeader);
+  const chain = parseX5chain(protectedHeader) ?? parseX5chain(unprotectedHeader);
   return {
     algorithm,
     ...(chain !== undefined && { chain }),
     toVerify: sigStructure(protectedBytes, payload),
     signature,
-    payload: readClaims(claims),
+    payload: parseClaims(claims),
   };
 }
 
-function readClaims(claims: CborMap): JsonObject {
+function parseClaims(claims: CborMap): JsonObject {
   const payload: Record<string, Json> = {};
   for (const [key, name] of [...CLAIMS, ...LIMITS]) {
     if (claims.has(key)) payload[name] = primitive(claims.get(key), name);
@@ -109,12 +109,7 @@ export function prepareStatusListCwt({ claims, algorithm, chain }: StatusListCwt
     ['lst', Buffer.from(lst, 'base64url')],
     ...(aggregation_uri === undefined ? [] : [['aggregation_uri', aggregation_uri] as const]),
   ]);
-  const payload = encodeCbor(
-    new Map<number, Cbor>([
-      ...CLAIMS.map(([key, name]) => [key, claims[name]] as const),
-      [STATUS_LIST, list],
-    ]),
-  );
+  const payload = encodeCbor(new Map<number, Cbor>([...CLAIMS.map(([key, name]) => [key, claims[name]] as const), [STATUS_LIST, list]]));
   const protectedBytes = encodeCbor(
     new Map<number, Cbor>([
       [HEADER.alg, coseAlgorithm(algorithm)],

@@ -1,4 +1,4 @@
-import { readAlgorithm } from '../formats/jose/compact.ts';
+import { parseAlgorithm } from '../formats/jose/compact.ts';
 import { CLOCK_TOLERANCE_SECONDS } from '../shared/clock-tolerance.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../shared/jwk.ts';
@@ -24,11 +24,7 @@ export type StatusListClaims = {
   readonly iat: number;
   readonly exp: number;
   readonly ttl: number;
-  readonly status_list: {
-    readonly bits: EntryBits;
-    readonly lst: string;
-    readonly aggregation_uri?: string;
-  };
+  readonly status_list: { readonly bits: EntryBits; readonly lst: string; readonly aggregation_uri?: string };
 };
 
 /** What a verifier keeps of somebody's token. */
@@ -48,57 +44,53 @@ export function statusListClaims(list: StatusListToBuild): StatusListClaims {
     iat,
     exp: iat + ttlSeconds,
     ttl: ttlSeconds,
-    status_list:
-      aggregationUri === undefined ? { bits, lst } : { bits, lst, aggregation_uri: aggregationUri },
+    status_list: aggregationUri === undefined ? { bits, lst } : { bits, lst, aggregation_uri: aggregationUri },
   };
 }
 
 /** Before its signature is verified. @throws Refusal `status_invalid` */
-export function checkStatusListHeader(header: JsonObject): void {
+export function assertStatusListHeader(header: JsonObject): void {
   // Token Status List section 5.1: the type is explicit.
   if (header['typ'] !== STATUS_LIST_JWT_TYPE) throw new Refusal('status_invalid', 'typ');
   // Token Status List section 8.3: a signature; a MAC would let the verifier make lists itself.
-  if (readAlgorithm(header, SIGNING_ALGORITHMS).fault === 'alg') throw new Refusal('status_invalid', 'alg');
+  if (parseAlgorithm(header, SIGNING_ALGORITHMS).fault === 'alg') throw new Refusal('status_invalid', 'alg');
 }
 
 /**
  * Reads the verified payload of a token that was fetched from `expectedUri`.
  * @throws Refusal `status_invalid`
  */
-export function readStatusListClaims(payload: unknown, expectedUri: string, now: Date): ReadStatusList {
+export function parseStatusListClaims(payload: unknown, expectedUri: string, now: Date): ReadStatusList {
   if (!isJsonObject(payload)) throw new Refusal('status_invalid', 'payload');
   const seconds = now.getTime() / 1000;
   // Token Status List section 8.3: the subject is the address, character by character.
   if (payload['sub'] !== expectedUri) throw new Refusal('status_invalid', 'sub');
   // Token Status List section 5.1: iat is required.
-  const iat = readNumber(payload['iat'], 'iat');
-  if (iat === undefined || iat > seconds + CLOCK_TOLERANCE_SECONDS)
-    throw new Refusal('status_invalid', 'iat');
+  const iat = parseNumber(payload['iat'], 'iat');
+  if (iat === undefined || iat > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('status_invalid', 'iat');
   // Token Status List section 8.3: exp ends every use.
-  const exp = readNumber(payload['exp'], 'exp');
-  if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS)
-    throw new Refusal('status_invalid', 'exp');
+  const exp = parseNumber(payload['exp'], 'exp');
+  if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw new Refusal('status_invalid', 'exp');
   // Token Status List section 5.1, RFC 7519 section 4.1.5
-  const nbf = readNumber(payload['nbf'], 'nbf');
-  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS)
-    throw new Refusal('status_invalid', 'nbf');
+  const nbf = parseNumber(payload['nbf'], 'nbf');
+  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('status_invalid', 'nbf');
   // RFC 7519 section 4.1.3: a list that is for somebody is not for everybody who verifies.
   if (payload['aud'] !== undefined) throw new Refusal('status_invalid', 'aud');
   // Token Status List section 5.1: ttl is positive.
-  const ttl = readNumber(payload['ttl'], 'ttl');
+  const ttl = parseNumber(payload['ttl'], 'ttl');
   if (ttl !== undefined && ttl <= 0) throw new Refusal('status_invalid', 'ttl');
-  const { bits, lst } = readList(payload['status_list']);
+  const { bits, lst } = parseList(payload['status_list']);
   return { bits, lst, iat, ...(exp !== undefined && { exp }), ...(ttl !== undefined && { ttl }) };
 }
 
 /** Absent is allowed; anything but a number is not (RFC 7519 section 2, NumericDate). */
-function readNumber(value: Json | undefined, claim: string): number | undefined {
+function parseNumber(value: Json | undefined, claim: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isFinite(value)) throw new Refusal('status_invalid', claim);
   return value;
 }
 
-function readList(list: Json | undefined): { bits: EntryBits; lst: string } {
+function parseList(list: Json | undefined): { bits: EntryBits; lst: string } {
   // Token Status List section 4.2: both members are required.
   if (!isJsonObject(list)) throw new Refusal('status_invalid', 'status_list');
   const { bits, lst } = list;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { DisplayInfo } from '../issuance/display.ts';
-import type { PageSettings } from '../issuance/page-settings.ts';
 import { defined } from '../shared/defined.ts';
+import type { DisplayInfo } from './display.ts';
+import type { PageSettings } from './page-settings.ts';
 
 /** How the pages of a tenant look, in all of its languages. */
 export type TenantLook = PageSettings & {
@@ -10,10 +10,7 @@ export type TenantLook = PageSettings & {
   readonly displays: readonly z.infer<typeof DisplayInfo>[];
 };
 
-type Registered =
-  | { readonly body?: { readonly privacy_policy?: string; readonly support_uri?: string } }
-  | null
-  | undefined;
+type Registered = { readonly body?: { readonly privacy_policy?: string; readonly support_uri?: string } } | null | undefined;
 
 type Configured = {
   readonly display: readonly z.infer<typeof DisplayInfo>[];
@@ -22,11 +19,7 @@ type Configured = {
 };
 
 /** @param certificates what registration certificates are ordered with, the one that counts first. */
-export function lookOf(
-  name: string,
-  { display, pages, registrationCert }: Configured,
-  certificates: readonly unknown[] = [],
-): TenantLook {
+export function lookOf(name: string, { display, pages, registrationCert }: Configured, certificates: readonly unknown[] = []): TenantLook {
   const bodies = [...certificates, registrationCert].map((certificate) => (certificate as Registered)?.body);
   const privacyUri = bodies.find((body) => body?.privacy_policy !== undefined)?.privacy_policy;
   const supportUri = bodies.find((body) => body?.support_uri !== undefined)?.support_uri;

@@ -1,19 +1,17 @@
-import { z } from 'zod';
+import { strictObject, z } from 'zod';
 import { Country, Line } from '../shared/bounds.ts';
 import { ContactUri } from '../shared/web-address.ts';
 
 /** RFC 5280 appendix A.1, `ub-organization-name`. */
 const ORGANIZATION_MAX = 64;
 
-export const TenantAddress = z
-  .strictObject({
-    streetAddress: Line,
-    locality: Line.nullish(),
-    stateOrProvince: Line.nullish(),
-    postalCode: Line.nullish(),
-    country: Country.nullish().describe('That of the tenant unless stated'),
-  })
-  .meta({ id: 'TenantAddress' });
+export const TenantAddress = strictObject({
+  streetAddress: Line,
+  locality: Line.nullish(),
+  stateOrProvince: Line.nullish(),
+  postalCode: Line.nullish(),
+  country: Country.nullish().describe('That of the tenant unless stated'),
+}).meta({ id: 'TenantAddress' });
 export type TenantAddress = z.infer<typeof TenantAddress>;
 
 /** Whose tenant it is, as far as certificates and trust lists say it. */
@@ -27,10 +25,7 @@ export const organizationMembers = {
     .describe('Its legal name, in certificates made from now on and in trust lists; `name` unless stated'),
   organizationIdentifier: z
     .string()
-    .regex(
-      /^(?:[A-Z]{3}[A-Z]{2}|[A-Z]{2}:[A-Z]{2})-[!-~]{1,64}$/,
-      'a registered identifier, such as VATDE-123456789',
-    )
+    .regex(/^(?:[A-Z]{3}[A-Z]{2}|[A-Z]{2}:[A-Z]{2})-[!-~]{1,64}$/, 'a registered identifier, such as VATDE-123456789')
     .nullish()
     .describe(
       'Under which it is registered (ETSI EN 319 412-1 section 5.1.4), such as `VATDE-123456789`, in access certificates made from now on',
@@ -79,12 +74,6 @@ export function mergeOrganization(stored: Organization, wish: OrganizationWish):
 }
 
 /** What certificates and lists call a tenant. */
-export function organizationName({
-  organization,
-  name,
-}: {
-  readonly organization: string | null;
-  readonly name: string;
-}): string {
+export function organizationName({ organization, name }: { readonly organization: string | null; readonly name: string }): string {
   return organization ?? [...name].slice(0, ORGANIZATION_MAX).join('').trim();
 }

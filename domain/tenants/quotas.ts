@@ -3,10 +3,7 @@ import { Failure } from '../shared/failure.ts';
 /** Kinds of which a tenant may have only so many, as the operator says. */
 export const COUNTED = {
   'credential-configuration': { setting: 'QUOTA_CREDENTIAL_CONFIGS', many: 'credential configurations' },
-  'presentation-configuration': {
-    setting: 'QUOTA_PRESENTATION_CONFIGS',
-    many: 'presentation configurations',
-  },
+  'presentation-configuration': { setting: 'QUOTA_PRESENTATION_CONFIGS', many: 'presentation configurations' },
   'key-chain': { setting: 'QUOTA_KEY_CHAINS', many: 'key chains' },
   client: { setting: 'QUOTA_CLIENTS', many: 'clients' },
 } as const;
@@ -41,10 +38,7 @@ export function isWeighed(kind: string): kind is WeighedKind {
 export function assertCount(kind: CountedKind, count: number, quotas: Quotas): void {
   if (count <= quotas[kind]) return;
   const { setting, many } = COUNTED[kind];
-  throw new Failure(
-    'conflict',
-    `a tenant has ${quotas[kind]} ${many} at most (${setting}); delete one first`,
-  );
+  throw new Failure('conflict', `a tenant has ${quotas[kind]} ${many} at most (${setting}); delete one first`);
 }
 
 /** @param bytes with what was written. @throws Failure `conflict` that names the setting. */

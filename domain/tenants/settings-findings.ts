@@ -7,13 +7,11 @@ const DAY = 86_400;
 const HERD = 10_000;
 
 /** What readers or holders suffer from the shape of the status lists that a tenant gets from now on. */
-export function statusListFindings({ statusListConfig }: Pick<Tenant, 'statusListConfig'>): Finding[] {
-  return statusListConfig === null
-    ? []
-    : [...ttlFindings(statusListConfig), ...capacityFindings(statusListConfig)];
+export function findStatusListProblems({ statusListConfig }: Pick<Tenant, 'statusListConfig'>): Finding[] {
+  return statusListConfig === null ? [] : [...findTtlProblems(statusListConfig), ...findCapacityProblems(statusListConfig)];
 }
 
-function ttlFindings({ ttl }: StatusListConfig): Finding[] {
+function findTtlProblems({ ttl }: StatusListConfig): Finding[] {
   if (ttl === null || ttl === undefined || ttl <= DAY) return [];
   return [
     {
@@ -26,15 +24,14 @@ function ttlFindings({ ttl }: StatusListConfig): Finding[] {
   ];
 }
 
-function capacityFindings({ capacity }: StatusListConfig): Finding[] {
+function findCapacityProblems({ capacity }: StatusListConfig): Finding[] {
   if (capacity === null || capacity === undefined || capacity >= HERD) return [];
   return [
     {
       rule: 'Token Status List section 12.1',
       member: 'capacity',
       concerns: 'holders',
-      message:
-        'a list has so few entries that whoever sees it fetched can guess whose credential was presented',
+      message: 'a list has so few entries that whoever sees it fetched can guess whose credential was presented',
       change: `choose ${HERD} entries or more`,
     },
   ];

@@ -1,5 +1,5 @@
 import { resource } from '../shared/resource.ts';
-import { statusListFindings } from './settings-findings.ts';
+import { findStatusListProblems } from './settings-findings.ts';
 import type { Tenant } from './tenant.ts';
 
 /** How long a tenant keeps sessions: a part of the tenant that it edits itself. */
@@ -14,5 +14,5 @@ export const statusListSettingsResource = resource<Tenant>()({
   kind: 'status-list-settings',
   repository: 'tenant',
   edited: ({ id, statusListConfig }: Tenant) => [id, statusListConfig],
-  findings: statusListFindings,
+  findings: findStatusListProblems,
 });

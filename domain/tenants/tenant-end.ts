@@ -24,8 +24,7 @@ export function isServing(tenant: Standing, now: Date): boolean {
  */
 export function endOf(wanted: string | null | undefined, former: Date | null, now: Date): Date | null {
   // What is over stays over, however long its removal takes.
-  if (former !== null && former <= now)
-    throw new Failure('conflict', 'the time of this tenant is over; it is being removed');
+  if (former !== null && former <= now) throw new Failure('conflict', 'the time of this tenant is over; it is being removed');
   if (wanted === undefined) return former;
   if (wanted === null) return null;
   const end = new Date(wanted);

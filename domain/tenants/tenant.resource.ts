@@ -1,14 +1,8 @@
 import { z } from 'zod';
 import { resource } from '../shared/resource.ts';
 import { TenantAddress } from './organization.ts';
-import { statusListFindings } from './settings-findings.ts';
-import {
-  SessionStorageConfig,
-  StatusListConfig,
-  type Tenant,
-  TenantCreation,
-  TenantUpdate,
-} from './tenant.ts';
+import { findStatusListProblems } from './settings-findings.ts';
+import { SessionStorageConfig, StatusListConfig, type Tenant, TenantCreation, TenantUpdate } from './tenant.ts';
 
 /** What a tenant is created with, and whether it is suspended. */
 const TenantDocument = z.object({ ...TenantCreation.shape, status: TenantUpdate.shape.status });
@@ -29,8 +23,7 @@ export const tenantResource = resource<Tenant>()({
     'country',
   ],
   edited: ({ revision: _revision, ...tenant }: Tenant) => tenant,
-  findings: (tenant: Tenant) =>
-    statusListFindings(tenant).map((found) => ({ ...found, member: `statusListConfig.${found.member}` })),
+  findings: (tenant: Tenant) => findStatusListProblems(tenant).map((found) => ({ ...found, member: `statusListConfig.${found.member}` })),
   changing: ['clients.updatedAt', 'clients.tenant.name', 'clients.secret'],
   entries: { clients: 'clientId' },
   file: {
@@ -39,7 +32,12 @@ export const tenantResource = resource<Tenant>()({
     body: TenantDocument,
     refersTo: [],
     write: ({ id, name, description, status, kms, profile, endsAt, ...tenant }: Tenant) => ({
-      ...{ id, name, description, status, kms, profile },
+      id,
+      name,
+      description,
+      status,
+      kms,
+      profile,
       endsAt: endsAt?.toISOString() ?? null,
       organization: tenant.organization,
       organizationIdentifier: tenant.organizationIdentifier,

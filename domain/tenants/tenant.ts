@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { Role } from '../clients/role.ts';
 import { Reference, wholeNumber } from '../shared/bounds.ts';
 import { Profile } from '../shared/finding.ts';
@@ -77,28 +77,19 @@ export const SessionStorageConfig = written({
   cleanupMode: z
     .enum(['full', 'anonymize'])
     .optional()
-    .describe(
-      'What becomes of ended sessions: removed, or kept without what was asked for and what came of it',
-    ),
+    .describe('What becomes of ended sessions: removed, or kept without what was asked for and what came of it'),
 }).meta({ id: 'SessionStorageConfig' });
 export type SessionStorageConfig = z.infer<typeof SessionStorageConfig>;
 
 /** The shape of status lists that are made from now on. A null field stands for the global default. */
 export const StatusListConfig = written({
-  capacity: wholeNumber(100, 10_000_000)
-    .nullish()
-    .describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
+  capacity: wholeNumber(100, 10_000_000).nullish().describe('Entries of a list; `STATUS_CAPACITY` unless stated'),
   bits: z
     .literal([1, 2, 4, 8], '1, 2, 4 or 8')
     .nullish()
-    .describe(
-      'Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated',
-    ),
+    .describe('Bits per entry: 1 tells valid from revoked, more have room for suspended; `STATUS_BITS` unless stated'),
   ttl: seconds(60).nullish().describe('Seconds that a list token is valid; `STATUS_TTL` unless stated'),
-  immediateUpdate: z
-    .boolean()
-    .nullish()
-    .describe('Publishes changes at once; otherwise when the published token ends'),
+  immediateUpdate: z.boolean().nullish().describe('Publishes changes at once; otherwise when the published token ends'),
   enableAggregation: z.boolean().nullish().describe('Names the lists in one document; true unless stated'),
 }).meta({ id: 'StatusListConfig' });
 export type StatusListConfig = z.infer<typeof StatusListConfig>;
@@ -131,38 +122,32 @@ const AdministratorRoles = z
   .optional()
   .describe('Roles of the client `<tenant>-admin`, which is made with them; its secret is shown once');
 
-export const TenantCreation = z
-  .object({
-    id: TenantIdSchema.describe('First segment of all its addresses for wallets; never changes'),
-    name: Name,
-    description: Description,
-    roles: AdministratorRoles,
-    sessionConfig: SessionConfig,
-    statusListConfig: StatusConfig,
-    kms: KeyProviderName,
-    profile: TenantProfile,
-    endsAt: EndsAt,
-    ...organizationMembers,
-  })
-  .meta({ id: 'TenantCreation' });
+export const TenantCreation = object({
+  id: TenantIdSchema.describe('First segment of all its addresses for wallets; never changes'),
+  name: Name,
+  description: Description,
+  roles: AdministratorRoles,
+  sessionConfig: SessionConfig,
+  statusListConfig: StatusConfig,
+  kms: KeyProviderName,
+  profile: TenantProfile,
+  endsAt: EndsAt,
+  ...organizationMembers,
+}).meta({ id: 'TenantCreation' });
 export type TenantCreation = z.infer<typeof TenantCreation>;
 
 const { id: _id, name: _name, description: _description, ...settings } = TenantCreation.shape;
 
-export const TenantUpdate = z
-  .object({
-    name: Name.optional(),
-    description: Description,
-    status: z
-      .enum(['active', 'suspended'])
-      .optional()
-      .describe(
-        'A suspended tenant is refused to its clients and to wallets; its status lists are still served',
-      ),
-    ...settings,
-    roles: AdministratorRoles.meta({ minItems: 1 }),
-  })
-  .meta({ id: 'TenantUpdate' });
+export const TenantUpdate = object({
+  name: Name.optional(),
+  description: Description,
+  status: z
+    .enum(['active', 'suspended'])
+    .optional()
+    .describe('A suspended tenant is refused to its clients and to wallets; its status lists are still served'),
+  ...settings,
+  roles: AdministratorRoles.meta({ minItems: 1 }),
+}).meta({ id: 'TenantUpdate' });
 export type TenantUpdate = z.infer<typeof TenantUpdate>;
 
 /** The client that `roles` of a tenant create: its administrator. */

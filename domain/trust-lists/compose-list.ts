@@ -35,27 +35,19 @@ export function composeList(composition: Composition): JsonObject {
   const scheme = configuration.data?.LoTE?.ListAndSchemeInformation ?? {};
   const profile = profileOf(scheme.LoTEType);
   const { fixed } = profile;
-  const entities = configuration.entities.map((entity, index) =>
-    entityDocument(entity, `entities.${index}`, profile, composition),
-  );
+  const entities = configuration.entities.map((entity, index) => entityDocument(entity, `entities.${index}`, profile, composition));
   return {
     LoTE: defined({
       ListAndSchemeInformation: defined({
         LoTEVersionIdentifier: VERSION,
         LoTESequenceNumber: sequenceNumber,
         LoTEType: scheme.LoTEType,
-        SchemeOperatorName: scheme.SchemeOperatorName ?? [
-          { lang: 'en', value: owner.organization ?? owner.name },
-        ],
-        SchemeOperatorAddress: (fixed === undefined
-          ? scheme.SchemeOperatorAddress
-          : operatorAddress(scheme, owner)) as Json | undefined,
+        SchemeOperatorName: scheme.SchemeOperatorName ?? [{ lang: 'en', value: owner.organization ?? owner.name }],
+        SchemeOperatorAddress: (fixed === undefined ? scheme.SchemeOperatorAddress : operatorAddress(scheme, owner)) as Json | undefined,
         SchemeName: scheme.SchemeName,
         SchemeInformationURI: scheme.SchemeInformationURI,
         StatusDeterminationApproach: scheme.StatusDeterminationApproach ?? fixed?.StatusDeterminationApproach,
-        SchemeTypeCommunityRules:
-          scheme.SchemeTypeCommunityRules ??
-          (fixed && [{ lang: 'en', uriValue: fixed.SchemeTypeCommunityRules }]),
+        SchemeTypeCommunityRules: scheme.SchemeTypeCommunityRules ?? (fixed && [{ lang: 'en', uriValue: fixed.SchemeTypeCommunityRules }]),
         SchemeTerritory: scheme.SchemeTerritory ?? (fixed && EUROPE),
         PolicyOrLegalNotice: scheme.PolicyOrLegalNotice,
         HistoricalInformationPeriod: scheme.HistoricalInformationPeriod ?? fixed?.HistoricalInformationPeriod,
@@ -69,39 +61,24 @@ export function composeList(composition: Composition): JsonObject {
   };
 }
 
-function entityDocument(
-  entity: TrustListEntity,
-  path: string,
-  profile: ListProfile,
-  composition: Composition,
-): JsonObject {
+function entityDocument(entity: TrustListEntity, path: string, profile: ListProfile, composition: Composition): JsonObject {
   return {
     TrustedEntityInformation: informationOf(entity, profile, composition),
-    TrustedEntityServices: sourcesOf(entity).map((source) =>
-      serviceDocument({ entity, source, path }, profile, composition.chains),
-    ),
+    TrustedEntityServices: sourcesOf(entity).map((source) => serviceDocument({ entity, source, path }, profile, composition.chains)),
   };
 }
 
 /** TS 119 602 section 6.5. Pages and addresses are mandatory, so what is missing is that of the tenant. */
-function informationOf(
-  entity: TrustListEntity,
-  { fixed }: ListProfile,
-  { chains, owner, tenantUri }: Composition,
-): JsonObject {
+function informationOf(entity: TrustListEntity, { fixed }: ListProfile, { chains, owner, tenantUri }: Composition): JsonObject {
   const { name, lang = 'en', uri = tenantUri, contactUri } = entity.info;
   const address = addressOf(entity, chains, owner);
   const { country } = address;
   const contact = contactUri ?? (entity.type === 'internal' ? owner.contact : undefined) ?? uri;
   const page = (uriValue: string) => ({ lang, uriValue });
-  const described =
-    fixed?.entityUri === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
+  const described = fixed?.entityUri === undefined || country === undefined ? [] : [`${fixed.entityUri}/${country}`];
   return {
     TEName: [{ lang, value: name }],
-    TEAddress: defined({
-      TEPostalAddress: postalAddress(address, lang),
-      TEElectronicAddress: [page(contact)],
-    }),
+    TEAddress: defined({ TEPostalAddress: postalAddress(address, lang), TEElectronicAddress: [page(contact)] }),
     TEInformationURI: [...described, uri].map(page),
   };
 }
@@ -117,22 +94,12 @@ function postalAddress(address: PostalAddress, lang: string): Json | undefined {
   return Object.keys(lines).length === 0 ? undefined : [{ lang, ...lines }];
 }
 
-type ListedService = {
-  readonly entity: TrustListEntity;
-  readonly source: CertificateSource;
-  readonly path: string;
-};
+type ListedService = { readonly entity: TrustListEntity; readonly source: CertificateSource; readonly path: string };
 
 /** TS 119 602 section 6.6 */
-function serviceDocument(
-  { entity, source, path }: ListedService,
-  profile: ListProfile,
-  chains: readonly KeyChain[],
-): JsonObject {
+function serviceDocument({ entity, source, path }: ListedService, profile: ListProfile, chains: readonly KeyChain[]): JsonObject {
   const certificates = certificatesOf(source, chains);
-  if (certificates === undefined) {
-    throw invalidInput(`${path}.${source.member}`, 'The certificate that this names is not there any more.');
-  }
+  if (certificates === undefined) throw invalidInput(`${path}.${source.member}`, 'The certificate that this names is not there any more.');
   return {
     ServiceInformation: {
       ServiceTypeIdentifier: serviceType(profile, source.purpose),

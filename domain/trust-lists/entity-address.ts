@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
 import { attributesOf } from '../formats/der/name.ts';
 import type { KeyChain } from '../keys/key-chain.ts';
 import { invalidFields } from '../shared/failure.ts';
@@ -33,20 +33,14 @@ const ATTRIBUTES = {
  * Where an entity is found: what is said of it; for one of the tenant what the tenant says of itself; else what its
  * certificate does. A street never comes from elsewhere than its locality, nor one of another country.
  */
-export function addressOf(
-  entity: TrustListEntity,
-  chains: readonly KeyChain[],
-  owner: ListOwner,
-): PostalAddress {
+export function addressOf(entity: TrustListEntity, chains: readonly KeyChain[], owner: ListOwner): PostalAddress {
   const { streetAddress, locality, postalCode, country } = entity.info;
   const own = { streetAddress, locality, postalCode, country };
   const known = [entity.type === 'internal' ? ownerAddress(owner) : {}, certifiedAddress(entity, chains)];
   const countries = [country, ...known.map((address) => address.country)];
   const atHome = countries.find((each) => each !== undefined);
   const isPartial = streetAddress === undefined && locality === undefined && postalCode === undefined;
-  const elsewhere = known.find(
-    (address) => address.streetAddress !== undefined && (address.country ?? atHome) === atHome,
-  );
+  const elsewhere = known.find((address) => address.streetAddress !== undefined && (address.country ?? atHome) === atHome);
   return { ...(isPartial && elsewhere !== undefined ? elsewhere : own), country: atHome };
 }
 
@@ -64,7 +58,7 @@ export function ownerAddress({ address, country }: Organization): PostalAddress 
 function certifiedAddress(entity: TrustListEntity, chains: readonly KeyChain[]): PostalAddress {
   const [source] = sourcesOf(entity);
   const [der] = (source && certificatesOf(source, chains)) ?? [];
-  const subject = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'))?.subject;
+  const subject = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'))?.subject;
   if (subject === undefined) return {};
   const name = Buffer.from(subject, 'hex');
   const textOf = (member: keyof typeof ATTRIBUTES) => {
@@ -88,7 +82,7 @@ const REQUIRED = { StreetAddress: 'streetAddress', Country: 'country' } as const
  * Required address properties that a composed list lacks: some readers reject a whole list for one such entity.
  * @param document as it is signed; its entities have the order of the configuration.
  */
-export function addressFindings(document: JsonObject): Finding[] {
+export function findAddressProblems(document: JsonObject): Finding[] {
   const list = objectOf(document['LoTE']);
   const entities = Array.isArray(list['TrustedEntitiesList']) ? list['TrustedEntitiesList'] : [];
   return entities.flatMap((entity, index) => {
@@ -117,7 +111,7 @@ export function assertAddressed(document: JsonObject, profile: Profile | null): 
   const scheme = objectOf(objectOf(document['LoTE'])['ListAndSchemeInformation']);
   const { LoTEType: type } = scheme;
   const isEuropean = typeof type === 'string' && profileOf(type).fixed !== undefined;
-  const faults = addressFindings(document);
+  const faults = findAddressProblems(document);
   if (!isEuropean) {
     assertWithin(profile, faults);
     return;

@@ -9,11 +9,7 @@ import type { TrustListEntity } from './list-configuration.ts';
  * identity: who revokes for the one would revoke for both.
  * @throws Failure `invalid_input` that names each entity that is called like an earlier one but lists other certificates.
  */
-export function assertDistinct(
-  entities: readonly TrustListEntity[],
-  chains: readonly KeyChain[],
-  owner: ListOwner,
-): void {
+export function assertDistinct(entities: readonly TrustListEntity[], chains: readonly KeyChain[], owner: ListOwner): void {
   const first = new Map<string, { readonly index: number; readonly listed: string }>();
   const errors = entities.flatMap((entity, index): FieldError[] => {
     const { name, lang = 'en' } = entity.info;

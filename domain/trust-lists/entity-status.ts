@@ -6,12 +6,9 @@ import { type ListProfile, profileOf } from './list-profiles.ts';
 export function assertStatusesFit({ entities, data }: TrustListConfiguration, now: Date): void {
   const hasStatuses = profileOf(data?.LoTE?.ListAndSchemeInformation?.LoTEType).fixed?.statuses !== undefined;
   const errors = entities.flatMap((entity, index): FieldError[] => {
-    const given = (['status', 'statusStartingTime'] as const).filter(
-      (member) => entity[member] !== undefined,
-    );
+    const given = (['status', 'statusStartingTime'] as const).filter((member) => entity[member] !== undefined);
     if (!hasStatuses) {
-      const message =
-        'Only a list of public bodies (EUPubEAAProvidersList) has it: elsewhere who is listed is approved.';
+      const message = 'Only a list of public bodies (EUPubEAAProvidersList) has it: elsewhere who is listed is approved.';
       return given.map((member) => ({ path: `entities.${index}.${member}`, message }));
     }
     const { statusStartingTime: since } = entity;
@@ -25,11 +22,7 @@ export function assertStatusesFit({ entities, data }: TrustListConfiguration, no
  * Since when each status holds: as it is said, else as it was known, else from now on.
  * @param known the list as it was; undefined for a new one.
  */
-export function withStatuses(
-  wanted: TrustListConfiguration,
-  known: TrustListConfiguration | undefined,
-  now: Date,
-): TrustListConfiguration {
+export function withStatuses(wanted: TrustListConfiguration, known: TrustListConfiguration | undefined, now: Date): TrustListConfiguration {
   const { statuses } = profileOf(wanted.data?.LoTE?.ListAndSchemeInformation?.LoTEType).fixed ?? {};
   if (statuses === undefined) return wanted;
   const before = new Map((known?.entities ?? []).map((entity) => [identityOf(entity), entity]));

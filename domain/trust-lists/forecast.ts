@@ -59,10 +59,7 @@ const MAX_AFFECTED = 100;
  * A page of what ends, the soonest first. What fails only configurations of a side that somebody has no say in is left out, and
  * so are these.
  */
-export function forecastPage(
-  endings: readonly Ending[],
-  { sides, until, kind, words, limit, after, sort }: ForecastQuery,
-): ForecastPage {
+export function forecastPage(endings: readonly Ending[], { sides, until, kind, words, limit, after, sort }: ForecastQuery): ForecastPage {
   const direction = sort === 'asc' ? 1 : -1;
   const items = gathered(endings.flatMap((ending) => seenBy(ending, sides)))
     .filter((ending) => isWanted(ending, { until, kind, words: words?.toLowerCase() }))
@@ -90,13 +87,10 @@ function gathered(endings: readonly Ending[]): readonly Ending[] {
   return [...groups.values()].flatMap((same) => {
     const [first] = same;
     if (first === undefined) return [];
-    const all = (side: Side) =>
-      [...new Set(same.flatMap(({ affects }) => affects[side]))].sort().slice(0, MAX_AFFECTED);
+    const all = (side: Side) => [...new Set(same.flatMap(({ affects }) => affects[side]))].sort().slice(0, MAX_AFFECTED);
     const renews = same.every((one) => one.renews);
     const advice = [...new Set(same.map((one) => one.advice))].join('; ');
-    return [
-      { ...first, renews, advice, affects: { issuance: all('issuance'), presentation: all('presentation') } },
-    ];
+    return [{ ...first, renews, advice, affects: { issuance: all('issuance'), presentation: all('presentation') } }];
   });
 }
 

@@ -17,11 +17,7 @@ export type ListLifetime = {
 };
 
 /** `NextUpdate` ends any use (TS 119 602 section 6.3.15); an entity that was taken out counts an hour more at most. */
-export function listLifetime(
-  { nextUpdate }: TrustList,
-  fetchedAt: Date,
-  maxSeconds = MAX_SECONDS,
-): ListLifetime {
+export function listLifetime({ nextUpdate }: TrustList, fetchedAt: Date, maxSeconds = MAX_SECONDS): ListLifetime {
   const start = fetchedAt.getTime();
   const expiresAt = Math.min(nextUpdate?.getTime() ?? Number.POSITIVE_INFINITY, start + maxSeconds * 1000);
   const half = Math.max((expiresAt - start) / 2, MIN_REFRESH_SECONDS * 1000);
@@ -38,8 +34,7 @@ const DATES: readonly string[] = ['ListIssueDateTime', 'NextUpdate'];
 export function contentHashOf(payload: JsonObject): string {
   const { LoTE: list } = payload;
   const scheme = isJsonObject(list) ? list['ListAndSchemeInformation'] : undefined;
-  if (!isJsonObject(list) || !isJsonObject(scheme))
-    return hash('sha256', canonicalJson(payload), 'base64url');
+  if (!isJsonObject(list) || !isJsonObject(scheme)) return hash('sha256', canonicalJson(payload), 'base64url');
   const dateless = Object.fromEntries(
     // A list without an end is closed, which is no date.
     Object.entries(scheme).filter(([name, value]) => value === null || !DATES.includes(name)),
@@ -55,16 +50,11 @@ export function contentHashOf(payload: JsonObject): string {
  * @param next `documentHash`: of the very document, by which releases were remembered once.
  * @throws TrustListRefusal `sequence_went_back`, `sequence_reused`.
  */
-export function checkSuccession(
-  seen: SeenRelease,
-  next: SeenRelease & { readonly documentHash?: string },
-): void {
+export function assertSuccession(seen: SeenRelease, next: SeenRelease & { readonly documentHash?: string }): void {
   const numbers = `${next.sequenceNumber} after ${seen.sequenceNumber}`;
   if (next.sequenceNumber < seen.sequenceNumber) throw new TrustListRefusal('sequence_went_back', numbers);
   const isKnown = [next.contentHash, next.documentHash].includes(seen.contentHash);
-  if (next.sequenceNumber === seen.sequenceNumber && !isKnown) {
-    throw new TrustListRefusal('sequence_reused', numbers);
-  }
+  if (next.sequenceNumber === seen.sequenceNumber && !isKnown) throw new TrustListRefusal('sequence_reused', numbers);
 }
 
 /** A release that was seen, and when. */
@@ -84,7 +74,7 @@ const DAY_MS = 86_400_000;
  * @param seen the newest release that was seen; undefined for none.
  * @throws TrustListRefusal `sequence_jumped`.
  */
-export function checkJump(seen: DatedRelease | undefined, next: SeenRelease, now: Date): void {
+export function assertNoJump(seen: DatedRelease | undefined, next: SeenRelease, now: Date): void {
   const { sequenceNumber } = next;
   if (isDated(sequenceNumber, now)) return;
   const seconds = seen === undefined ? 0 : Math.max(0, now.getTime() - seen.seenAt.getTime()) / 1000;

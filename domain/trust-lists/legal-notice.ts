@@ -8,8 +8,6 @@ export function withNoticeTexts(data: TrustListData): TrustListData {
   if (scheme === undefined || entries === undefined || first === undefined) return data;
   const PolicyOrLegalNotice = entries
     .filter((entry) => 'LoTEPolicy' in entry === 'LoTEPolicy' in first)
-    .map((entry) =>
-      'LoTEPolicy' in entry ? entry : { LoTELegalNotice: String(noticeText(entry.LoTELegalNotice)) },
-    );
+    .map((entry) => ('LoTEPolicy' in entry ? entry : { LoTELegalNotice: String(noticeText(entry.LoTELegalNotice)) }));
   return { ...data, LoTE: { ...data.LoTE, ListAndSchemeInformation: { ...scheme, PolicyOrLegalNotice } } };
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, strictObject, z } from 'zod';
 import { ConfigurationId, Country, Line, Reference, textUpTo } from '../shared/bounds.ts';
 import { defined } from '../shared/defined.ts';
 import { ContactUri, WebAddress } from '../shared/web-address.ts';
@@ -10,22 +10,18 @@ const ENTITY_STATUSES = ['notified', 'withdrawn'] as const;
 
 const Pem = textUpTo(20_000);
 
-const EntityInfo = z
-  .strictObject({
-    name: Line,
-    lang: Language.optional().describe('Of the texts here; `en` unless stated'),
-    uri: WebAddress.optional().describe('A page about the entity; that of the tenant unless stated'),
-    country: Country.optional().describe(
-      'That of the tenant, for its own entities, or of the certificate unless stated',
-    ),
-    locality: Line.optional(),
-    postalCode: Line.optional(),
-    streetAddress: Line.optional().describe(
-      'With the rest of the address, where none of it is stated, that of the tenant, for its own entities, or of the certificate',
-    ),
-    contactUri: ContactUri.optional(),
-  })
-  .meta({ id: 'TrustedEntityInfo' });
+const EntityInfo = strictObject({
+  name: Line,
+  lang: Language.optional().describe('Of the texts here; `en` unless stated'),
+  uri: WebAddress.optional().describe('A page about the entity; that of the tenant unless stated'),
+  country: Country.optional().describe('That of the tenant, for its own entities, or of the certificate unless stated'),
+  locality: Line.optional(),
+  postalCode: Line.optional(),
+  streetAddress: Line.optional().describe(
+    'With the rest of the address, where none of it is stated, that of the tenant, for its own entities, or of the certificate',
+  ),
+  contactUri: ContactUri.optional(),
+}).meta({ id: 'TrustedEntityInfo' });
 export type EntityInfo = z.infer<typeof EntityInfo>;
 
 /** What a list of public bodies says of each (TS 119 602 annex H). */
@@ -41,7 +37,7 @@ const standing = {
 };
 
 /** An issuer of this tenant: what others anchor is listed, the CA of a key chain where it has one. */
-const InternalEntity = z.strictObject({
+const InternalEntity = strictObject({
   type: z.literal('internal'),
   issuerKeyChainId: Reference,
   revocationKeyChainId: Reference.optional().describe('Absent: the entity lists no revocation service'),
@@ -50,7 +46,7 @@ const InternalEntity = z.strictObject({
 });
 
 /** Somebody else. A text may hold a whole chain; its first certificate is listed. */
-const ExternalEntity = z.strictObject({
+const ExternalEntity = strictObject({
   type: z.literal('external'),
   issuerCertPem: Pem,
   revocationCertPem: Pem.optional().describe('Absent: the entity lists no revocation service'),
@@ -58,38 +54,25 @@ const ExternalEntity = z.strictObject({
   ...standing,
 });
 
-export const TrustListEntity = z
-  .discriminatedUnion('type', [InternalEntity, ExternalEntity])
-  .meta({ id: 'TrustListEntity' });
+export const TrustListEntity = z.discriminatedUnion('type', [InternalEntity, ExternalEntity]).meta({ id: 'TrustListEntity' });
 export type TrustListEntity = z.infer<typeof TrustListEntity>;
 
 const Entities = z.array(TrustListEntity).max(MAX_ENTITIES);
 const Description = z.string().max(1000).nullish();
 
 /** What replaces a list that is there. */
-export const TrustListReplacement = z
-  .object({
-    id: ConfigurationId.optional(),
-    description: Description,
-    keyChainId: Reference.nullish().describe(
-      'Signs the list; the first usable key chain for `trustList` unless stated',
-    ),
-    entities: Entities,
-    entityConfig: z
-      .never('answers call so what is written as entities')
-      .optional()
-      .describe('In answers only; write `entities`'),
-    data: TrustListData.nullish().describe(
-      'What the list says about its scheme, in the shape of the document',
-    ),
-  })
-  .meta({ id: 'TrustListInput' });
+export const TrustListReplacement = object({
+  id: ConfigurationId.optional(),
+  description: Description,
+  keyChainId: Reference.nullish().describe('Signs the list; the first usable key chain for `trustList` unless stated'),
+  entities: Entities,
+  entityConfig: z.never('answers call so what is written as entities').optional().describe('In answers only; write `entities`'),
+  data: TrustListData.nullish().describe('What the list says about its scheme, in the shape of the document'),
+}).meta({ id: 'TrustListInput' });
 export type TrustListReplacement = z.infer<typeof TrustListReplacement>;
 
 /** Members replace those of the stored list; null resets to the default. */
-export const TrustListUpdate = TrustListReplacement.extend({ entities: Entities.optional() }).meta({
-  id: 'TrustListUpdate',
-});
+export const TrustListUpdate = TrustListReplacement.extend({ entities: Entities.optional() }).meta({ id: 'TrustListUpdate' });
 export type TrustListUpdate = z.infer<typeof TrustListUpdate>;
 
 /** What was wished for, kept for as long as the list is; each release is made of it anew. */

@@ -41,9 +41,9 @@ export function assertExplicit({ data }: TrustListConfiguration, owner: ListOwne
   const { fixed } = profileOf(scheme.LoTEType);
   if (fixed === undefined) return;
   const said = { ...scheme, SchemeOperatorAddress: operatorAddress(scheme, owner) };
-  const missing = (
-    ['SchemeOperatorAddress', 'SchemeName', 'SchemeInformationURI', 'PolicyOrLegalNotice'] as const
-  ).filter((member) => said[member] === undefined);
+  const missing = (['SchemeOperatorAddress', 'SchemeName', 'SchemeInformationURI', 'PolicyOrLegalNotice'] as const).filter(
+    (member) => said[member] === undefined,
+  );
   const errors = missing.map((member): FieldError => ({ path: `${PATH}.${member}`, message: 'missing' }));
   const { HistoricalInformationPeriod: period } = scheme;
   if (period !== undefined && period !== fixed.HistoricalInformationPeriod) {
@@ -65,7 +65,7 @@ export function assertExplicit({ data }: TrustListConfiguration, owner: ListOwne
  */
 export function assertSignedByOperator(document: JsonObject, certificate: string): void {
   const scheme = schemeOf(document);
-  const fault = signerFault(scheme, certificate);
+  const fault = findSignerProblem(scheme, certificate);
   const type = scheme['LoTEType'];
   if (fault === undefined || typeof type !== 'string' || profileOf(type).fixed === undefined) return;
   throw invalidInput('keyChainId', `${fault}, and readers of the type ${type} refuse that; ${CHANGE}.`);
@@ -75,21 +75,19 @@ const CHANGE =
   'name a key chain for trustList with the organization of the operator and the SchemeTerritory as country, or change the operator or the territory';
 
 /** The same of a list of another type, which some readers take. */
-export function signerFindings(list: PublishedList): Finding[] {
+export function findSignerProblems(list: PublishedList): Finding[] {
   const certificate = signerOf(list);
   if (certificate === undefined) return [];
   const scheme = schemeOf(documentOf(list));
-  const fault = signerFault(scheme, certificate) ?? territoryFault(scheme, certificate);
+  const fault = findSignerProblem(scheme, certificate) ?? findTerritoryProblem(scheme, certificate);
   if (fault === undefined) return [];
   const [rule, member, concerns] = ['TS 119 602 section 6.8', 'keyChainId', 'readers of the list'] as const;
   return [{ rule, member, concerns, message: fault, change: CHANGE }];
 }
 
-function signerFault(scheme: JsonObject, certificate: string): string | undefined {
+function findSignerProblem(scheme: JsonObject, certificate: string): string | undefined {
   const { organization, country } = subjectNames(certificate);
-  const operators = valuesOf(scheme['SchemeOperatorName'], 'value').map((name) =>
-    organizationName({ organization: null, name }),
-  );
+  const operators = valuesOf(scheme['SchemeOperatorName'], 'value').map((name) => organizationName({ organization: null, name }));
   if (organization === undefined || !operators.includes(organization)) {
     const signer = organization === undefined ? 'no organization' : `the organization ${organization}`;
     return `the certificate of its signer names ${signer}, the list ${operators.join(', ')} as its operator`;
@@ -100,7 +98,7 @@ function signerFault(scheme: JsonObject, certificate: string): string | undefine
 }
 
 /** An operator of a list of `EU` may name the country of its address, and readers that compare the two reject the list. */
-function territoryFault({ SchemeTerritory: territory }: JsonObject, certificate: string): string | undefined {
+function findTerritoryProblem({ SchemeTerritory: territory }: JsonObject, certificate: string): string | undefined {
   const { country } = subjectNames(certificate);
   if (typeof territory !== 'string' || country === territory) return undefined;
   return `the certificate of its signer names ${country ?? 'no country'}, the list ${territory} as its SchemeTerritory`;

@@ -51,7 +51,7 @@ export function pointerOf({
  * TS 119 602 section 6.3.13. What is not understood points nowhere.
  * @throws TrustListRefusal `malformed` for more than anybody needs.
  */
-export function readPointers(value: Json | undefined): readonly ListPointer[] {
+export function parsePointers(value: Json | undefined): readonly ListPointer[] {
   if (!Array.isArray(value)) return [];
   if (value.length > MAX_POINTERS_READ) throw new TrustListRefusal('malformed', 'too many pointers');
   return value.filter(isJsonObject).flatMap((pointer) => {

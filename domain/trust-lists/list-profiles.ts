@@ -27,10 +27,7 @@ const ATTESTATIONS: ListProfile = { service: 'EAA', serviceTypes: `${ETSI}/SvcTy
 
 /** TS 119 602 annexes D to H. The annex of registration certificates misspells its own approach. */
 const PROFILES: Readonly<Record<string, ListProfile>> = {
-  [`${ETSI}/LoTEType/EUPIDProvidersList`]: european('PID', 'PIDProvider', {
-    approach: 'PIDProvidersList',
-    rules: 'PIDProviders',
-  }),
+  [`${ETSI}/LoTEType/EUPIDProvidersList`]: european('PID', 'PIDProvider', { approach: 'PIDProvidersList', rules: 'PIDProviders' }),
   [`${ETSI}/LoTEType/EUWalletProvidersList`]: european('WalletSolution', 'WalletProvider'),
   [`${ETSI}/LoTEType/EUWRPACProvidersList`]: european('WRPAC', 'WRPACProvider'),
   [`${ETSI}/LoTEType/EUWRPRCProvidersList`]: european('WRPRC', 'WRPRCProvider', {

@@ -1,4 +1,4 @@
-import { readCertificate } from '../formats/der/certificate.ts';
+import { parseCertificate } from '../formats/der/certificate.ts';
 import { normalizeName } from '../formats/der/name.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -21,10 +21,10 @@ export type ListedCertificates = {
 };
 
 /** @param texts of which one that is not a certificate is left out. */
-export function readListed(texts: readonly string[]): ListedCertificates {
+export function parseListed(texts: readonly string[]): ListedCertificates {
   const read = texts.flatMap((certificate) => {
     const isBase64 = certificate.length % 4 === 0 && BASE64.test(certificate);
-    const parsed = isBase64 ? readCertificate(Buffer.from(certificate, 'base64')) : undefined;
+    const parsed = isBase64 ? parseCertificate(Buffer.from(certificate, 'base64')) : undefined;
     if (parsed === undefined) return [];
     const isAuthority = parsed.basicConstraints?.ca === true;
     const authority = isAuthority ? normalizeName(parsed.subject) : null;

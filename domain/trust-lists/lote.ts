@@ -1,11 +1,39 @@
 import { hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
 import { isJsonObject, type Json, type JsonObject } from '../shared/json.ts';
-import { withinBounds } from './list-bounds.ts';
-import { isListOfLists, type ListPointer, MAX_POINTERS, readPointers } from './list-pointer.ts';
+import { valueOrUndefined } from '../shared/value-or-undefined.ts';
+import { isListOfLists, type ListPointer, MAX_POINTERS, parsePointers } from './list-pointer.ts';
 import { type FormerState, MAX_STATES } from './service-history.ts';
-import { readDateTime, SKEW_SECONDS } from './signed-list.ts';
+import { parseDateTime, SKEW_SECONDS } from './signed-list.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
+
+/** Of a name, an address, a type or a status. */
+const MAX_TEXT = 2_000;
+/** In base64; chains of them are no certificate. */
+const MAX_CERTIFICATE = 20_000;
+/** Of all services of a list together: each is parsed by whoever relies on it. */
+export const MAX_CERTIFICATES = 5_000;
+
+/** What was read of a list is kept for long, so nothing in it may be of any size. @throws TrustListRefusal `malformed`. */
+export function withinBounds(list: TrustList): TrustList {
+  const services = list.entities.flatMap((entity) => entity.services);
+  const certificates = services.flatMap((service) => service.certificates);
+  if (certificates.length > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'too many certificates');
+  const pointers = list.pointers ?? [];
+  const long = [...certificates, ...pointers.flatMap(({ signers }) => signers)];
+  const states = services.flatMap((service) => [service, ...(service.history ?? [])]);
+  const short = [
+    list.territory,
+    ...list.entities.flatMap(({ name, country }) => [name, country]),
+    ...states.flatMap(({ type, status }) => [type, status]),
+    ...pointers.map(({ territory }) => territory),
+  ];
+  const isLong = (text: string | undefined) => text !== undefined && text.length > MAX_TEXT;
+  if (short.some(isLong) || long.some((text) => text.length > MAX_CERTIFICATE)) {
+    throw new TrustListRefusal('malformed', 'a text is too long');
+  }
+  return list;
+}
 
 /** A list of trusted entities (ETSI TS 119 602), as far as trust follows from it. */
 export type TrustList = {
@@ -51,52 +79,41 @@ const VERSION = 1;
  * Reads the verified document. Members that we do not know are passed over, unless they are critical extensions.
  * @throws TrustListRefusal `malformed`, `version`, `critical_extension`, `from_the_future`, `outdated`.
  */
-export function readTrustList(payload: JsonObject, now: Date): TrustList {
+export function parseTrustList(payload: JsonObject, now: Date): TrustList {
   const document = objectOf(payload['LoTE'], 'LoTE');
   const scheme = objectOf(document['ListAndSchemeInformation'], 'ListAndSchemeInformation');
   // TS 119 602 section 6.3.1
   if (scheme['LoTEVersionIdentifier'] !== VERSION) throw new TrustListRefusal('version');
-  refuseCritical(scheme['SchemeExtensions']);
-  const issuedAt = readDateTime(scheme['ListIssueDateTime'], 'ListIssueDateTime');
-  if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000) {
-    throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
-  }
-  const sequenceNumber = readSequenceNumber(scheme['LoTESequenceNumber']);
-  const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map((entity) =>
-    readEntity(entity, now),
-  );
+  assertNoCritical(scheme['SchemeExtensions']);
+  const issuedAt = parseDateTime(scheme['ListIssueDateTime'], 'ListIssueDateTime');
+  if (issuedAt.getTime() > now.getTime() + SKEW_SECONDS * 1000) throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+  const sequenceNumber = parseSequenceNumber(scheme['LoTESequenceNumber']);
+  const entities = listOf(document['TrustedEntitiesList'], 'TrustedEntitiesList').map((entity) => parseEntity(entity, now));
   // TS 119 602 section 6.3.15
   const end = scheme['NextUpdate'];
   const territory = textOf(scheme['SchemeTerritory']);
   const hasPointingType = isListOfLists(textOf(scheme['LoTEType']) ?? '');
-  const about = {
-    sequenceNumber,
-    issuedAt,
-    ...defined({ territory }),
-    ...(hasPointingType && { isListOfLists: true as const }),
-  };
+  const about = { sequenceNumber, issuedAt, ...defined({ territory }), ...(hasPointingType && { isListOfLists: true as const }) };
   if (end === null) return withinBounds({ ...about, nextUpdate: null, entities: [] });
-  const nextUpdate = readDateTime(end, 'NextUpdate');
+  const nextUpdate = parseDateTime(end, 'NextUpdate');
   if (nextUpdate <= now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
   const named = scheme['PointersToOtherLoTE'];
-  const pointers = readPointers(named);
+  const pointers = parsePointers(named);
   if (pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
   // One without entities is there for its pointers, also where none of them can be followed.
   const isPointing = Array.isArray(named) && named.length > 0;
   return withinBounds({ ...about, nextUpdate, entities, ...(isPointing && { pointers }) });
 }
 
-function readSequenceNumber(value: Json | undefined): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) {
-    throw new TrustListRefusal('malformed', 'LoTESequenceNumber');
-  }
+function parseSequenceNumber(value: Json | undefined): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) throw new TrustListRefusal('malformed', 'LoTESequenceNumber');
   return value;
 }
 
-function readEntity(value: Json, now: Date): TrustedEntity {
+function parseEntity(value: Json, now: Date): TrustedEntity {
   const entity = objectOf(value, 'TrustedEntity');
   const information = objectOf(entity['TrustedEntityInformation'], 'TrustedEntityInformation');
-  refuseCritical(information['TEInformationExtensions']);
+  assertNoCritical(information['TEInformationExtensions']);
   const names = information['TEName'];
   const [first] = listOf(names, 'TEName');
   const name = isJsonObject(first) ? first['value'] : undefined;
@@ -108,9 +125,7 @@ function readEntity(value: Json, now: Date): TrustedEntity {
     id: hash('sha256', JSON.stringify(identity), 'base64url'),
     name,
     country,
-    services: listOf(entity['TrustedEntityServices'], 'TrustedEntityServices').map((service) =>
-      readService(service, now),
-    ),
+    services: listOf(entity['TrustedEntityServices'], 'TrustedEntityServices').map((service) => parseService(service, now)),
   };
 }
 
@@ -121,15 +136,11 @@ function countryOf(address: Json | undefined): string | undefined {
   return typeof country === 'string' ? country : undefined;
 }
 
-function readService(value: Json, now: Date): TrustedService {
+function parseService(value: Json, now: Date): TrustedService {
   const service = objectOf(value, 'service');
   const information = objectOf(service['ServiceInformation'], 'ServiceInformation');
-  refuseCritical(information['ServiceInformationExtensions']);
-  const {
-    ServiceTypeIdentifier: type,
-    ServiceStatus: status,
-    ServiceDigitalIdentity: identity,
-  } = information;
+  assertNoCritical(information['ServiceInformationExtensions']);
+  const { ServiceTypeIdentifier: type, ServiceStatus: status, ServiceDigitalIdentity: identity } = information;
   const certificates = isJsonObject(identity) ? identity['X509Certificates'] : undefined;
   // A status that is no text is one that nobody knows, and not none.
   const stated = status === undefined || typeof status === 'string' ? status : '';
@@ -141,13 +152,13 @@ function readService(value: Json, now: Date): TrustedService {
   return {
     type: typeof type === 'string' ? type : undefined,
     status: known,
-    certificates: listOf(certificates, 'X509Certificates').flatMap(readValue),
-    ...(known !== undefined && readPast(information['StatusStartingTime'], service['ServiceHistory'])),
+    certificates: listOf(certificates, 'X509Certificates').flatMap(parseValue),
+    ...(known !== undefined && parsePast(information['StatusStartingTime'], service['ServiceHistory'])),
   };
 }
 
 /** What cannot be read of the past vouches for nothing that was issued then. */
-function readPast(
+function parsePast(
   start: Json | undefined,
   history: Json | undefined,
 ): { readonly since?: Date; readonly history?: readonly FormerState[] } {
@@ -164,30 +175,24 @@ function readPast(
 }
 
 function timeOf(value: Json | undefined): Date | undefined {
-  try {
-    return readDateTime(value, 'StatusStartingTime');
-  } catch {
-    return undefined;
-  }
+  return valueOrUndefined(() => parseDateTime(value, 'StatusStartingTime'));
 }
 
 function textOf(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function readValue(entry: Json): readonly string[] {
+function parseValue(entry: Json): readonly string[] {
   const value = isJsonObject(entry) ? entry['val'] : undefined;
   return typeof value === 'string' ? [value.replaceAll(/\s/g, '')] : [];
 }
 
 /** TS 119 602 section 6.3.17: who does not understand a critical extension must not use the list. */
-function refuseCritical(extensions: Json | undefined): void {
+function assertNoCritical(extensions: Json | undefined): void {
   for (const extension of listOf(extensions, 'extensions')) {
     const isCritical =
       isJsonObject(extension) &&
-      Object.entries(extension).some(
-        ([name, value]) => name.toLowerCase() === 'critical' && value !== false && value !== 'false',
-      );
+      Object.entries(extension).some(([name, value]) => name.toLowerCase() === 'critical' && value !== false && value !== 'false');
     if (isCritical) throw new TrustListRefusal('critical_extension');
   }
 }

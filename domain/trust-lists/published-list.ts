@@ -40,8 +40,7 @@ export type Signer = { readonly chain: KeyChain; readonly nextUpdate: Date };
 export function chooseSigner(chains: readonly KeyChain[], now: Date, wantedId: string | undefined): Signer {
   const end = now.getTime() + VALID_MS;
   const lasting = chains.filter(
-    (chain) =>
-      chain.usages.includes('trustList') && !isCompromised(chain) && chain.active.notAfter.getTime() >= end,
+    (chain) => chain.usages.includes('trustList') && !isCompromised(chain) && chain.active.notAfter.getTime() >= end,
   );
   const candidates = wantedId === undefined && lasting.length > 0 ? lasting : chains;
   const chain = pickKeyChain(candidates, 'trustList', now, wantedId);

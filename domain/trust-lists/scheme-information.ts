@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { strictObject, z } from 'zod';
 import { Country, Line, listUpTo, wholeNumber } from '../shared/bounds.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { ContactUri, HarmlessUri as Uri, WebAddress } from '../shared/web-address.ts';
@@ -8,11 +8,11 @@ import { isListOfIssuers, LIST_TYPES } from './list-profiles.ts';
 export const Language = z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'a language, such as en');
 
 const texts = <S extends z.ZodType>(entry: S) => listUpTo(entry, 20);
-const Texts = texts(z.strictObject({ lang: Language, value: Line }));
-const Pages = texts(z.strictObject({ lang: Language, uriValue: WebAddress }));
-const Contacts = texts(z.strictObject({ lang: Language, uriValue: ContactUri }));
+const Texts = texts(strictObject({ lang: Language, value: Line }));
+const Pages = texts(strictObject({ lang: Language, uriValue: WebAddress }));
+const Contacts = texts(strictObject({ lang: Language, uriValue: ContactUri }));
 
-const PostalAddress = z.strictObject({
+const PostalAddress = strictObject({
   lang: Language,
   StreetAddress: Line,
   Locality: Line.optional(),
@@ -21,33 +21,26 @@ const PostalAddress = z.strictObject({
   Country,
 });
 
-const Policy = z.strictObject({ LoTEPolicy: z.strictObject({ lang: Language, uriValue: WebAddress }) });
+const Policy = strictObject({ LoTEPolicy: strictObject({ lang: Language, uriValue: WebAddress }) });
 
 /**
- * The text of a notice. Lists of earlier releases have it with a language, for which the document has no place (TS 119 602
- * section 6.3.11).
+ * The text of a notice. Lists of earlier releases have it with a language, for which the document has no place (TS 119 602 section 6.3.11).
  */
 export function noticeText(notice: unknown): unknown {
   const isOlder = isJsonObject(notice) && Object.keys(notice).sort().join() === 'lang,value';
   return isOlder ? notice['value'] : notice;
 }
 
-const LegalNotice = z.strictObject({ LoTELegalNotice: z.preprocess(noticeText, Line) });
+const LegalNotice = strictObject({ LoTELegalNotice: z.preprocess(noticeText, Line) });
 
 function isOfOneKind(entries: readonly object[]): boolean {
   return new Set(entries.map((entry) => 'LoTEPolicy' in entry)).size <= 1;
 }
 
-const WRITTEN_HERE = [
-  'LoTEVersionIdentifier',
-  'LoTESequenceNumber',
-  'ListIssueDateTime',
-  'NextUpdate',
-  'TrustedEntitiesList',
-];
+const WRITTEN_HERE = ['LoTEVersionIdentifier', 'LoTESequenceNumber', 'ListIssueDateTime', 'NextUpdate', 'TrustedEntitiesList'];
 
 /** Nothing is taken and passed over: somebody who sets a number or a time would believe that it counts. */
-function refuseOthers(issue: { readonly code?: string; readonly keys?: readonly string[] }) {
+function describeUnknownKey(issue: { readonly code?: string; readonly keys?: readonly string[] }) {
   if (issue.code !== 'unrecognized_keys') return undefined;
   const [own] = (issue.keys ?? []).filter((key) => WRITTEN_HERE.includes(key));
   if (own !== undefined) return `${own} is written by the service and cannot be set`;
@@ -55,47 +48,39 @@ function refuseOthers(issue: { readonly code?: string; readonly keys?: readonly 
 }
 
 /** What an operator may say about its scheme (TS 119 602 section 6.3). All else in a list is written by the service. */
-export const SchemeInformation = z
-  .strictObject(
-    {
-      LoTEType: Uri.refine(isListOfIssuers, 'lists of registrars and registers are not supported')
-        .optional()
-        .describe(
-          `What the entities are, which says the types of their services: ${LIST_TYPES.join(', ')}; without one of these, issuers of attestations of any kind`,
-        ),
-      SchemeOperatorName: Texts.optional().describe('The name of the tenant unless stated'),
-      SchemeOperatorAddress: z
-        .strictObject({
-          SchemeOperatorPostalAddress: texts(PostalAddress),
-          SchemeOperatorElectronicAddress: Contacts,
-        })
-        .optional(),
-      SchemeName: Texts.optional(),
-      SchemeInformationURI: Pages.optional(),
-      StatusDeterminationApproach: Uri.optional(),
-      SchemeTypeCommunityRules: texts(z.strictObject({ lang: Language, uriValue: Uri })).optional(),
-      SchemeTerritory: Country.optional(),
-      PolicyOrLegalNotice: texts(z.union([Policy, LegalNotice]))
-        .refine(isOfOneKind, 'either policies or notices, not both')
-        .optional()
-        .describe('Either addresses of policies or texts of notices'),
-      HistoricalInformationPeriod: wholeNumber(1, 65_535).optional(),
-      DistributionPoints: texts(WebAddress).optional(),
-    },
-    { error: refuseOthers },
-  )
-  .meta({ id: 'SchemeInformation' });
+export const SchemeInformation = strictObject(
+  {
+    LoTEType: Uri.refine(isListOfIssuers, 'lists of registrars and registers are not supported')
+      .optional()
+      .describe(
+        `What the entities are, which says the types of their services: ${LIST_TYPES.join(', ')}; without one of these, issuers of attestations of any kind`,
+      ),
+    SchemeOperatorName: Texts.optional().describe('The name of the tenant unless stated'),
+    SchemeOperatorAddress: strictObject({
+      SchemeOperatorPostalAddress: texts(PostalAddress),
+      SchemeOperatorElectronicAddress: Contacts,
+    }).optional(),
+    SchemeName: Texts.optional(),
+    SchemeInformationURI: Pages.optional(),
+    StatusDeterminationApproach: Uri.optional(),
+    SchemeTypeCommunityRules: texts(strictObject({ lang: Language, uriValue: Uri })).optional(),
+    SchemeTerritory: Country.optional(),
+    PolicyOrLegalNotice: texts(z.union([Policy, LegalNotice]))
+      .refine(isOfOneKind, 'either policies or notices, not both')
+      .optional()
+      .describe('Either addresses of policies or texts of notices'),
+    HistoricalInformationPeriod: wholeNumber(1, 65_535).optional(),
+    DistributionPoints: texts(WebAddress).optional(),
+  },
+  { error: describeUnknownKey },
+).meta({ id: 'SchemeInformation' });
 export type SchemeInformation = z.infer<typeof SchemeInformation>;
 
 /** The shape of the document, with nothing in it but what may be set. */
-export const TrustListData = z
-  .strictObject(
-    {
-      LoTE: z
-        .strictObject({ ListAndSchemeInformation: SchemeInformation.optional() }, { error: refuseOthers })
-        .optional(),
-    },
-    { error: refuseOthers },
-  )
-  .meta({ id: 'TrustListData' });
+export const TrustListData = strictObject(
+  {
+    LoTE: strictObject({ ListAndSchemeInformation: SchemeInformation.optional() }, { error: describeUnknownKey }).optional(),
+  },
+  { error: describeUnknownKey },
+).meta({ id: 'TrustListData' });
 export type TrustListData = z.infer<typeof TrustListData>;

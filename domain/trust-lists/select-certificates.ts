@@ -1,4 +1,4 @@
-import { type ListedCertificate, readListed } from './listed-certificate.ts';
+import { type ListedCertificate, parseListed } from './listed-certificate.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
 import { goodPeriods, type Period } from './service-history.ts';
 
@@ -37,9 +37,7 @@ export const WALLET_PROVIDERS: TrustPurpose = {
 
 const XML_LISTS = 'http://uri.etsi.org/TrstSvc';
 /** Attestations in trusted lists in XML: qualified ones, those of public bodies and others (ETSI TS 119 612 section 5.5.1). */
-const XML_TYPES: readonly string[] = ['EAA/Q', 'EAA/Pub-EAA', 'EAA'].map(
-  (kind) => `${XML_LISTS}/Svctype/${kind}`,
-);
+const XML_TYPES: readonly string[] = ['EAA/Q', 'EAA/Pub-EAA', 'EAA'].map((kind) => `${XML_LISTS}/Svctype/${kind}`);
 
 /** Services that issue credentials: PIDs, attestations of public bodies and of others, driving licences. */
 export const CREDENTIAL_SERVICE_TYPES: readonly string[] = [
@@ -49,17 +47,12 @@ export const CREDENTIAL_SERVICE_TYPES: readonly string[] = [
 ];
 
 /** Who issues credentials. Only lists of public bodies (TS 119 602 annex H) and those in XML carry a status. */
-export function credentialIssuers(
-  serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES,
-  statusAt?: 'issuance',
-): TrustPurpose {
+export function credentialIssuers(serviceTypes: readonly string[] = CREDENTIAL_SERVICE_TYPES, statusAt?: 'issuance'): TrustPurpose {
   return {
     services: serviceTypes.map((issuance) => ({ issuance, ...revocationTwin(issuance) })),
     statuses: [
       'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified',
-      ...['granted', 'recognisedatnationallevel'].map(
-        (status) => `${XML_LISTS}/TrustedList/Svcstatus/${status}`,
-      ),
+      ...['granted', 'recognisedatnationallevel'].map((status) => `${XML_LISTS}/TrustedList/Svcstatus/${status}`),
     ],
     ...(statusAt !== undefined && { statusAt }),
   };
@@ -99,23 +92,40 @@ export type SelectedCertificate = ListedCertificate & {
   readonly isFormer?: true;
 };
 
+/** Services and certificates in one part of a selection together, which takes less than two milliseconds where hashes are stored. */
+const ITEMS_PER_PART = 100;
+
 /** The certificates that vouch for something, in the order of the list. One that does not parse is passed over. */
 export function selectCertificates(list: TrustList, purpose: TrustPurpose): readonly SelectedCertificate[] {
-  const revocation = revocationByService(list, purpose);
-  const selected: SelectedCertificate[] = [];
+  return [...selectInParts(list, purpose)].flat();
+}
+
+/** The same in parts, some of them empty: a caller can serve requests between them, however many services and certificates a list has. */
+export function* selectInParts(list: TrustList, purpose: TrustPurpose): Generator<readonly SelectedCertificate[]> {
+  const revocation = yield* revocationByService(list, purpose);
+  let selected: SelectedCertificate[] = [];
+  let items = 0;
   for (const { id, name, country, services } of list.entities) {
     const entity = { id, name, country };
     for (const service of services) {
+      if (++items >= ITEMS_PER_PART) {
+        yield selected;
+        [selected, items] = [[], 0];
+      }
       const pair = purpose.services.find(({ issuance }) => issuance === service.type);
       const standing = pair && standingOf(service, purpose);
       if (pair === undefined || standing === undefined) continue;
       const revokers = pair.revocation === undefined ? undefined : revocation.get(keyOf(id, pair.revocation));
-      for (const listed of readCertificates(service)) {
-        selected.push({ ...listed, entity, revocation: revokers, ...standing });
+      for (const part of readInParts(list, service)) {
+        for (const listed of part) selected.push({ ...listed, entity, revocation: revokers, ...standing });
+        items += part.length;
+        if (items < ITEMS_PER_PART) continue;
+        yield selected;
+        [selected, items] = [[], 0];
       }
     }
   }
-  return selected;
+  yield selected;
 }
 
 /** Checks the types of the services only. A list without entities fits every purpose, since the first one may come later. */
@@ -128,20 +138,31 @@ export function hasServicesFor({ entities }: TrustList, purpose: TrustPurpose): 
  * Per entity and type of revocation service. An entity whose revocation service does not count, or has no usable
  * certificate, has nobody to revoke for it.
  */
-function revocationByService(
+function* revocationByService(
   list: TrustList,
   purpose: TrustPurpose,
-): ReadonlyMap<string, readonly ListedCertificate[]> {
+): Generator<readonly SelectedCertificate[], ReadonlyMap<string, readonly ListedCertificate[]>> {
   const types = new Set(purpose.services.flatMap(({ revocation }) => revocation ?? []));
   const certificates = new Map<string, ListedCertificate[]>();
+  let items = 0;
   for (const { id, services } of list.entities) {
     for (const service of services) {
+      if (++items >= ITEMS_PER_PART) {
+        yield [];
+        items = 0;
+      }
       const { type } = service;
       if (type === undefined || !types.has(type)) continue;
       const known = certificates.get(keyOf(id, type)) ?? [];
       certificates.set(keyOf(id, type), known);
       if (standingOf(service, purpose) === undefined) continue;
-      known.push(...readCertificates(service));
+      for (const part of readInParts(list, service)) {
+        known.push(...part);
+        items += part.length;
+        if (items < ITEMS_PER_PART) continue;
+        yield [];
+        items = 0;
+      }
     }
   }
   return certificates;
@@ -163,29 +184,40 @@ function standingOf(
   if (statusAt === undefined || status === undefined) return isGood ? {} : undefined;
   // Since when it stands so nobody said, so nothing can be said of the past.
   if (since === undefined) return undefined;
-  const former = goodPeriods(
-    since,
-    history,
-    (state) => statuses.includes(state.status) && (state.type ?? type) === type,
-  );
+  const former = goodPeriods(since, history, (state) => statuses.includes(state.status) && (state.type ?? type) === type);
   const periods = isGood ? [{ from: since, until: FOR_EVER }, ...former] : former;
   if (periods.length === 0) return undefined;
   return { periods, ...(!isGood && { isFormer: true as const }) };
 }
 
 /** A list is asked for its certificates again and again, and they are the same as long as it is. */
-const certificatesByService = new WeakMap<TrustedService, readonly ListedCertificate[]>();
+const certificatesByList = new WeakMap<TrustList, Map<TrustedService, readonly ListedCertificate[]>>();
 
-function readCertificates(service: TrustedService): readonly ListedCertificate[] {
-  const before = certificatesByService.get(service);
-  if (before !== undefined) return before;
+function* readInParts(list: TrustList, service: TrustedService): Generator<readonly ListedCertificate[]> {
+  const certificates = certificatesByList.get(list) ?? new Map<TrustedService, readonly ListedCertificate[]>();
+  certificatesByList.set(list, certificates);
+  const cached = certificates.get(service);
+  const { length } = cached ?? service.certificates;
+  const parts: (readonly ListedCertificate[])[] = [];
+  for (let start = 0; start < length; start += ITEMS_PER_PART) {
+    const end = start + ITEMS_PER_PART;
+    const part = cached?.slice(start, end) ?? readPart(service, start, end);
+    if (cached === undefined) parts.push(part);
+    yield part;
+  }
+  if (cached === undefined) certificates.set(service, parts.flat());
+}
+
+/** Certificates of a list that an earlier release stored have no hashes, so they are parsed here. */
+function readPart(service: TrustedService, start: number, end: number): readonly ListedCertificate[] {
+  const texts = service.certificates.slice(start, end);
   const { certificates, hashes, authorities } =
-    service.hashes === undefined ? readListed(service.certificates) : service;
-  const listed = certificates.map((certificate, index) => {
+    service.hashes === undefined
+      ? parseListed(texts)
+      : { certificates: texts, hashes: service.hashes.slice(start, end), authorities: service.authorities?.slice(start, end) };
+  return certificates.map((certificate, index) => {
     const authority = authorities?.[index];
-    const hash = hashes?.[index] ?? '';
+    const hash = hashes[index] ?? '';
     return authority === undefined ? { certificate, hash } : { certificate, hash, authority };
   });
-  certificatesByService.set(service, listed);
-  return listed;
 }

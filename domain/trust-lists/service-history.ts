@@ -1,9 +1,5 @@
 /** What a service was before (TS 119 612 section 5.6, TS 119 602 section 6.7). */
-export type FormerState = {
-  readonly type: string | undefined;
-  readonly status: string;
-  readonly since: Date;
-};
+export type FormerState = { readonly type: string | undefined; readonly status: string; readonly since: Date };
 
 /** From then on, and until another state began. */
 export type Period = { readonly from: Date; readonly until: Date };
@@ -16,19 +12,11 @@ export const MAX_STATES = 50;
  * @param since when the present state began.
  * @param history in any order; where two begin at one time nothing can be said, and neither counts.
  */
-export function goodPeriods(
-  since: Date,
-  history: readonly FormerState[],
-  isGood: (state: FormerState) => boolean,
-): readonly Period[] {
-  const former = history
-    .filter((state) => state.since < since)
-    .sort((one, other) => other.since.getTime() - one.since.getTime());
+export function goodPeriods(since: Date, history: readonly FormerState[], isGood: (state: FormerState) => boolean): readonly Period[] {
+  const former = history.filter((state) => state.since < since).sort((one, other) => other.since.getTime() - one.since.getTime());
   return former.flatMap((state, index) => {
     const until = former[index - 1]?.since ?? since;
-    const isAlone = former.every(
-      (other) => other === state || other.since.getTime() !== state.since.getTime(),
-    );
+    const isAlone = former.every((other) => other === state || other.since.getTime() !== state.since.getTime());
     return isAlone && isGood(state) ? [{ from: state.since, until }] : [];
   });
 }

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import {
   type CompactJws,
   JADES_CRITICAL,
+  parseAlgorithm,
   parseCompactJws,
-  readAlgorithm,
-  readX5c,
+  parseX5c,
   understandsCritical,
 } from '../formats/jose/compact.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -43,34 +43,23 @@ function isForeignType(typ: unknown): boolean {
  * Opens a list that was signed as a compact JWS (TS 119 602 section 6.8, JAdES baseline B-B).
  * @throws TrustListRefusal `malformed`, `algorithm`, `critical_extension`, `untrusted_signer`.
  */
-export function openSignedList(text: string): SignedList {
-  const jws = parseCompactJws(text, {
-    ...{ length: MAX_LIST_BYTES, headerBytes: 64 * 1024, members: MAX_MEMBERS },
-  });
+export function parseSignedList(text: string): SignedList {
+  const jws = parseCompactJws(text, { length: MAX_LIST_BYTES, headerBytes: 64 * 1024, members: MAX_MEMBERS });
   if (jws === undefined) throw new TrustListRefusal('malformed', 'not a compact JWS');
   const { crit: _crit, ...header } = jws.header;
   if (isForeignType(header['typ'])) throw new TrustListRefusal('malformed', 'typ of another kind of token');
-  if (!understandsCritical(jws.header, JADES_CRITICAL)) {
-    throw new TrustListRefusal('critical_extension', 'crit of the signature');
-  }
-  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
-  if (verdict.fault !== undefined) {
-    throw new TrustListRefusal(verdict.fault === 'alg' ? 'algorithm' : 'critical_extension');
-  }
+  if (!understandsCritical(jws.header, JADES_CRITICAL)) throw new TrustListRefusal('critical_extension', 'crit of the signature');
+  const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
+  if (verdict.fault !== undefined) throw new TrustListRefusal(verdict.fault === 'alg' ? 'algorithm' : 'critical_extension');
   const payload = jws.signingInput.slice(jws.signingInput.indexOf('.') + 1);
-  return {
-    jws,
-    signer: readSigner(header),
-    algorithm: verdict.algorithm,
-    documentHash: hash('sha256', payload, 'base64url'),
-  };
+  return { jws, signer: parseSigner(header), algorithm: verdict.algorithm, documentHash: hash('sha256', payload, 'base64url') };
 }
 
 /** TS 119 182-1 section 5.1.7: the certificates themselves, or the hash of the first. */
-function readSigner(header: JsonObject): SignedList['signer'] {
+function parseSigner(header: JsonObject): SignedList['signer'] {
   const { x5c, 'x5t#S256': thumbprint } = header;
   if (x5c === undefined && typeof thumbprint === 'string') return { thumbprint };
-  const chain = readX5c(header);
+  const chain = parseX5c(header);
   if (chain === undefined) throw new TrustListRefusal('untrusted_signer', 'x5c is missing or malformed');
   return { chain };
 }
@@ -79,21 +68,19 @@ function readSigner(header: JsonObject): SignedList['signer'] {
  * Checks when the list says it was signed, in either form: `iat` (TS 119 182-1 section 5.1.11) or the older `sigT`.
  * @throws TrustListRefusal `malformed`, `from_the_future`.
  */
-export function checkSigningTime({ jws }: SignedList, now: Date): void {
+export function assertSigningTime({ jws }: SignedList, now: Date): void {
   const { iat, sigT } = jws.header;
   if (iat !== undefined && typeof iat !== 'number') throw new TrustListRefusal('malformed', 'iat');
-  const older = sigT === undefined ? undefined : readDateTime(sigT, 'sigT').getTime() / 1000;
+  const older = sigT === undefined ? undefined : parseDateTime(sigT, 'sigT').getTime() / 1000;
   const latest = Math.max(iat ?? 0, older ?? 0);
-  if (latest > now.getTime() / 1000 + SKEW_SECONDS) {
-    throw new TrustListRefusal('from_the_future', 'signing time');
-  }
+  if (latest > now.getTime() / 1000 + SKEW_SECONDS) throw new TrustListRefusal('from_the_future', 'signing time');
 }
 
 /** TS 119 602 section 6.1.3 wants whole seconds; published lists carry fractions too. */
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
 /** @throws TrustListRefusal `malformed` */
-export function readDateTime(value: unknown, name: string): Date {
+export function parseDateTime(value: unknown, name: string): Date {
   const time = typeof value === 'string' && DATE_TIME.test(value) ? new Date(value) : undefined;
   if (time === undefined || Number.isNaN(time.getTime())) throw new TrustListRefusal('malformed', name);
   return time;

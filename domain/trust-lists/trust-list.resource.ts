@@ -1,7 +1,7 @@
 import { resource } from '../shared/resource.ts';
-import { addressFindings } from './entity-address.ts';
+import { findAddressProblems } from './entity-address.ts';
 import { configurationOf, TrustListReplacement } from './list-configuration.ts';
-import { signerFindings } from './list-operator.ts';
+import { findSignerProblems } from './list-operator.ts';
 import { documentOf, type PublishedList } from './published-list.ts';
 
 /** What another release of the same list brings with it. */
@@ -14,10 +14,15 @@ export const trustListResource = resource<PublishedList>()({
   actionOf: (_before: PublishedList, _after: PublishedList, changed: readonly string[]) =>
     changed.every((member) => RELEASE.has(member)) ? 'renewed' : 'changed',
   edited: ({ id, description, keyChainId, entities, data, createdAt }: PublishedList) => ({
-    ...{ id, description, keyChainId, entities, data, createdAt },
+    id,
+    description,
+    keyChainId,
+    entities,
+    data,
+    createdAt,
   }),
   changing: ['cert', 'sequenceNumber', 'jwt'],
-  findings: (list: PublishedList) => [...signerFindings(list), ...addressFindings(documentOf(list))],
+  findings: (list: PublishedList) => [...findSignerProblems(list), ...findAddressProblems(documentOf(list))],
   file: {
     path: 'trust-lists/*',
     id: 'id',

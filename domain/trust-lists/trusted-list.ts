@@ -1,17 +1,11 @@
 import { createHash, hash } from 'node:crypto';
 import { defined } from '../shared/defined.ts';
-import { MAX_CERTIFICATES, withinBounds } from './list-bounds.ts';
-import {
-  isListOfLists,
-  type ListPointer,
-  MAX_POINTERS,
-  MAX_POINTERS_READ,
-  pointerOf,
-} from './list-pointer.ts';
+import { isListOfLists, type ListPointer, MAX_POINTERS, MAX_POINTERS_READ, pointerOf } from './list-pointer.ts';
 import type { TrustedEntity, TrustedService, TrustList } from './lote.ts';
+import { MAX_CERTIFICATES, withinBounds } from './lote.ts';
 import { isSelectable } from './select-certificates.ts';
 import { type FormerState, MAX_STATES } from './service-history.ts';
-import { readDateTime, SKEW_SECONDS } from './signed-list.ts';
+import { parseDateTime, SKEW_SECONDS } from './signed-list.ts';
 import { TrustListRefusal } from './trust-list-refusal.ts';
 
 const TSL = 'http://uri.etsi.org/02231/v2#';
@@ -76,12 +70,11 @@ export class TrustedListReader {
   #takeService(part: ListElement): void {
     if (this.#fault !== undefined) return;
     try {
-      const services = readService(part, this.#now);
+      const services = parseService(part, this.#now);
       this.#services += services.length;
       this.#certificates += services.reduce((sum, { certificates }) => sum + certificates.length, 0);
       if (this.#services > MAX_SERVICES) throw new TrustListRefusal('malformed', 'too many services');
-      if (this.#certificates > MAX_CERTIFICATES)
-        throw new TrustListRefusal('malformed', 'too many certificates');
+      if (this.#certificates > MAX_CERTIFICATES) throw new TrustListRefusal('malformed', 'too many certificates');
       this.#providers.at(-1)?.services.push(...services);
     } catch (error) {
       this.#fault = error;
@@ -93,31 +86,22 @@ export class TrustedListReader {
     const [scheme, ...more] = this.#schemes;
     if (scheme === undefined || more.length > 0) throw new TrustListRefusal('malformed', 'SchemeInformation');
     if (!VERSIONS.includes(one(scheme, 'TSLVersionIdentifier').text)) throw new TrustListRefusal('version');
-    if (hasUnknownCritical(scheme, 'SchemeExtensions'))
-      throw new TrustListRefusal('critical_extension', 'SchemeExtensions');
-    const issuedAt = readDateTime(one(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
-    if (issuedAt.getTime() > this.#now.getTime() + SKEW_SECONDS * 1000) {
-      throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
-    }
-    const sequenceNumber = readNumber(one(scheme, 'TSLSequenceNumber').text);
+    if (hasUnknownCritical(scheme, 'SchemeExtensions')) throw new TrustListRefusal('critical_extension', 'SchemeExtensions');
+    const issuedAt = parseDateTime(one(scheme, 'ListIssueDateTime').text, 'ListIssueDateTime');
+    if (issuedAt.getTime() > this.#now.getTime() + SKEW_SECONDS * 1000) throw new TrustListRefusal('from_the_future', 'ListIssueDateTime');
+    const sequenceNumber = parseNumber(one(scheme, 'TSLSequenceNumber').text);
     // Section 5.3.15: an empty one closes the list
     const [end] = all(one(scheme, 'NextUpdate'), 'dateTime');
     const territory = all(scheme, 'SchemeTerritory')[0]?.text.trim();
     const isPointing = isListOfLists(one(scheme, 'TSLType').text.trim());
-    const about = {
-      sequenceNumber,
-      issuedAt,
-      ...defined({ territory }),
-      ...(isPointing && { isListOfLists: true as const }),
-    };
+    const about = { sequenceNumber, issuedAt, ...defined({ territory }), ...(isPointing && { isListOfLists: true as const }) };
     if (end === undefined) return withinBounds({ ...about, nextUpdate: null, entities: [] });
-    const nextUpdate = readDateTime(end.text, 'NextUpdate');
+    const nextUpdate = parseDateTime(end.text, 'NextUpdate');
     if (nextUpdate <= this.#now) throw new TrustListRefusal('outdated', 'NextUpdate has passed');
     const named = all(scheme, 'PointersToOtherTSL').flatMap((list) => all(list, 'OtherTSLPointer'));
-    const pointers = named.slice(0, MAX_POINTERS_READ).flatMap(readPointer);
-    if (named.length > MAX_POINTERS_READ || pointers.length > MAX_POINTERS)
-      throw new TrustListRefusal('malformed', 'too many pointers');
-    const entities = this.#providers.map(readProvider);
+    const pointers = named.slice(0, MAX_POINTERS_READ).flatMap(parsePointer);
+    if (named.length > MAX_POINTERS_READ || pointers.length > MAX_POINTERS) throw new TrustListRefusal('malformed', 'too many pointers');
+    const entities = this.#providers.map(parseProvider);
     if (this.#fault !== undefined) throw this.#fault;
     return withinBounds({
       ...about,
@@ -137,7 +121,7 @@ export function isProvider(path: readonly string[]): boolean {
 }
 
 /** Section 5.3.13: what is said of the other list stands in elements of which each has one member. */
-function readPointer(pointer: ListElement): readonly ListPointer[] {
+function parsePointer(pointer: ListElement): readonly ListPointer[] {
   const [said] = all(pointer, 'AdditionalInformation');
   const others = said === undefined ? [] : all(said, 'OtherInformation').flatMap(({ children }) => children);
   const about = (name: string) => others.find((element) => element.name === name)?.text.trim();
@@ -190,13 +174,13 @@ export class TrustedListDigest {
   }
 }
 
-function readNumber(text: string): number {
+function parseNumber(text: string): number {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(number)) throw new TrustListRefusal('malformed', 'TSLSequenceNumber');
   return number;
 }
 
-function readProvider({
+function parseProvider({
   information: parts,
   services,
 }: {
@@ -225,18 +209,18 @@ function textsOf(information: ListElement, name: string): readonly string[] {
 }
 
 /** @returns nothing for a service whose state has not begun, and one with an extension that has to be understood. */
-function readService(service: ListElement, now: Date): readonly TrustedService[] {
+function parseService(service: ListElement, now: Date): readonly TrustedService[] {
   const information = one(service, 'ServiceInformation');
   const type = one(information, 'ServiceTypeIdentifier').text.trim();
   // Most of a national list is about other things than attestations.
   if (!isSelectable(type)) return [];
-  const since = readDateTime(one(information, 'StatusStartingTime').text, 'StatusStartingTime');
+  const since = parseDateTime(one(information, 'StatusStartingTime').text, 'StatusStartingTime');
   if (since.getTime() > now.getTime() + SKEW_SECONDS * 1000 || isBeyondUs(information)) return [];
   const certificates = all(information, 'ServiceDigitalIdentity').flatMap(certificatesOf);
   const history = all(service, 'ServiceHistory')
     .flatMap((list) => all(list, 'ServiceHistoryInstance'))
     .slice(0, MAX_STATES)
-    .map(readFormerState);
+    .map(parseFormerState);
   return [
     {
       type,
@@ -250,12 +234,12 @@ function readService(service: ListElement, now: Date): readonly TrustedService[]
 }
 
 /** Section 5.6: the key stays the same, so the certificates are those of the present. */
-function readFormerState(instance: ListElement): FormerState {
+function parseFormerState(instance: ListElement): FormerState {
   return {
     type: one(instance, 'ServiceTypeIdentifier').text.trim(),
     // One that says more than is understood vouches for nothing.
     status: isBeyondUs(instance) ? '' : one(instance, 'ServiceStatus').text.trim(),
-    since: readDateTime(one(instance, 'StatusStartingTime').text, 'StatusStartingTime'),
+    since: parseDateTime(one(instance, 'StatusStartingTime').text, 'StatusStartingTime'),
   };
 }
 

@@ -1,10 +1,6 @@
-import {
-  dcApiTranscript,
-  isoMdocTranscript,
-  redirectTranscript,
-} from '../formats/mdoc/session-transcript.ts';
-import { type IsoMdocAsked, isDcApi, type VerificationRequest } from '../sessions/session.ts';
+import { dcApiTranscript, isoMdocTranscript, redirectTranscript } from '../formats/mdoc/session-transcript.ts';
 import { encryptionKeyOf } from './request-object.ts';
+import { type IsoMdocAsked, isDcApi, type VerificationRequest } from './verification-request.ts';
 
 /** What ties a presentation to one request. */
 export type Binding = {

@@ -28,28 +28,23 @@ const FRESH_MS = 60 * 60 * 1000;
 
 /**
  * Why the issuer of a certificate may not speak by this list; its signature was verified with the key of that issuer.
- * `timeFault` judges its times.
+ * `findTimeProblem` judges its times.
  * @returns undefined when it may.
  */
-export function listFault(list: CertificateList, issuer: Certificate): string | undefined {
+export function findListProblem(list: CertificateList, issuer: Certificate): string | undefined {
   // RFC 5280 section 6.3.3 (b)(1)
   if (!isSameName(list.issuer, issuer.subject)) return 'the list is of another issuer';
   // RFC 5280 section 6.3.3 (f)
-  if (issuer.keyUsage !== undefined && !issuer.keyUsage.has(KEY_USAGE.cRLSign)) {
-    return 'the issuer may not sign lists';
-  }
+  if (issuer.keyUsage !== undefined && !issuer.keyUsage.has(KEY_USAGE.cRLSign)) return 'the issuer may not sign lists';
   const { authorityKeyId } = list;
-  const isOfOtherKey =
-    authorityKeyId !== undefined &&
-    issuer.subjectKeyId !== undefined &&
-    authorityKeyId !== issuer.subjectKeyId;
+  const isOfOtherKey = authorityKeyId !== undefined && issuer.subjectKeyId !== undefined && authorityKeyId !== issuer.subjectKeyId;
   return isOfOtherKey ? 'the list is signed by another key' : undefined;
 }
 
 type Times = Pick<CertificateList, 'thisUpdate' | 'nextUpdate'>;
 
 /** Why a list does not show that a certificate is not revoked; undefined when it does. It still shows what was revoked for good. */
-export function timeFault(list: Times, now: Date): string | undefined {
+export function findTimeProblem(list: Times, now: Date): string | undefined {
   if (isFromFuture(list, now)) return 'the list is from the future';
   return list.nextUpdate <= now ? 'the list is out of date' : undefined;
 }
@@ -91,7 +86,7 @@ export function answerEnds({ thisUpdate, nextUpdate }: Answer): Date {
 }
 
 /** Why an answer whose signature was verified tells nothing; undefined when it does. */
-export function answerFault(answer: Answer, now: Date): string | undefined {
+export function findAnswerProblem(answer: Answer, now: Date): string | undefined {
   if (answer.status === 'unknown') return 'the responder does not know the certificate';
   if (isFromFuture(answer, now)) return 'the answer is from the future';
   return answerEnds(answer) <= now ? 'the answer is out of date' : undefined;
@@ -100,7 +95,7 @@ export function answerFault(answer: Answer, now: Date): string | undefined {
 /** Until when a list or an answer is used without asking for a newer one. */
 export function freshUntil(times: Times, fetchedAt: Date): Date {
   // It did not count when it came, so it is looked for again as after a failure.
-  if (timeFault(times, fetchedAt) !== undefined) return new Date(fetchedAt.getTime() + RETRY_MS);
+  if (findTimeProblem(times, fetchedAt) !== undefined) return new Date(fetchedAt.getTime() + RETRY_MS);
   return new Date(Math.min(times.nextUpdate.getTime(), fetchedAt.getTime() + FRESH_MS));
 }
 

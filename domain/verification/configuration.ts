@@ -1,4 +1,6 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
+import { demandedLists } from '../dcql/demanded-lists.ts';
+import { type DcqlQuery, SupportedDcqlQuery } from '../dcql/query.ts';
 import { MDL_PROFILES } from '../formats/mdoc/driving-licence.ts';
 import { Purposes, RegistrationCertificateRequest } from '../registrar/registration-certificate-request.ts';
 import { LINE_PATTERN, RETURN_PATTERN } from '../shared/address-patterns.ts';
@@ -14,12 +16,10 @@ import { isWebAddress, WebAddress } from '../shared/web-address.ts';
 import { written, writtenFreely } from '../shared/written.ts';
 import { WebhookConfig } from '../webhooks/webhook.ts';
 import { CertificateRevocationChoice } from './certificate-revocation.ts';
-import { dcApiFaults, dcApiMembers } from './dc-api-settings.ts';
-import { demandedLists } from './dcql/demanded-lists.ts';
-import { type DcqlQuery, SupportedDcqlQuery } from './dcql/query.ts';
+import { dcApiMembers, findDcApiProblems } from './dc-api-settings.ts';
 import { INVOCATION_URI } from './request-object.ts';
 import { SCA_SCHEMAS } from './sca/payload.ts';
-import { transactionDataFaults } from './transaction-data-faults.ts';
+import { findTransactionDataProblems } from './transaction-data-problems.ts';
 import { OWN_AUTHORITIES, TrustAnchorConfig } from './trust-anchor.ts';
 
 const QueryId = z.string().regex(/^[A-Za-z0-9_-]+$/);
@@ -37,10 +37,7 @@ export const TransactionData = writtenFreely({
 /** OpenID4VP 1.0 section 5.1 `verifier_info`. */
 const Attached = written({
   format: textUpTo(200),
-  data: z.union([
-    z.record(z.string(), z.json()).transform((value) => value as JsonObject),
-    textUpTo(100_000),
-  ]),
+  data: z.union([z.record(z.string(), z.json()).transform((value) => value as JsonObject), textUpTo(100_000)]),
   credential_ids: z.array(QueryId).min(1).optional(),
 });
 
@@ -72,118 +69,109 @@ export type PresentedValues = (typeof PRESENTED_VALUES)[number];
 /** Each request carries it, and each answer is held against it. */
 const MAX_QUERY_LENGTH = 65_536;
 
-export const PresentationConfigurationBody = z
-  .object({
-    id: ConfigurationId,
-    dcql_query: SupportedDcqlQuery.refine((query) => lengthOf(query) <= MAX_QUERY_LENGTH, {
-      message: `a query has at most ${MAX_QUERY_LENGTH} characters as JSON`,
-    }),
-    description: z.string().max(1000).nullish(),
-    lifeTime: wholeNumber(1, 31_536_000)
-      .default(300)
-      .describe(
-        'seconds for which a request can be answered; the session of a request lives as long, also where sessions of the ' +
-          'tenant are kept for less. Bounded to a year, since the access certificate that signs it ends',
-      ),
-    transaction_data: z.array(TransactionData).max(20).nullish(),
-    transactionDataElements: ConfirmingElements.nullish().describe(
-      'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash ' +
-        'of the entry, a byte string or a text with its base64url, or several of them in an array. The issuer has to ' +
-        'let the device sign it',
+export const PresentationConfigurationBody = object({
+  id: ConfigurationId,
+  dcql_query: SupportedDcqlQuery.refine((query) => lengthOf(query) <= MAX_QUERY_LENGTH, {
+    message: `a query has at most ${MAX_QUERY_LENGTH} characters as JSON`,
+  }),
+  description: z.string().max(1000).nullish(),
+  lifeTime: wholeNumber(1, 31_536_000)
+    .default(300)
+    .describe(
+      'seconds for which a request can be answered; the session of a request lives as long, also where sessions of the ' +
+        'tenant are kept for less. Bounded to a year, since the access certificate that signs it ends',
     ),
-    transactionDataSchemas: ScaSchemaByType.nullish().describe(
-      'For transaction data of a strong customer authentication whose type is one of a rulebook: by type, the schema of TS12 ' +
-        'that its payload has. Types that TS12 itself defines need no entry. Payloads are checked when they are written, and ' +
-        'a key binding that confirms one says how the user was authenticated',
+  transaction_data: z.array(TransactionData).max(20).nullish(),
+  transactionDataElements: ConfirmingElements.nullish().describe(
+    'For transaction data that an mso_mdoc is to confirm: by type, the device-signed element that holds the hash of the entry, a byte ' +
+      'string or a text with its base64url, or several of them in an array. The issuer has to let the device sign it',
+  ),
+  transactionDataSchemas: ScaSchemaByType.nullish().describe(
+    'For transaction data of a strong customer authentication whose type is one of a rulebook: by type, the schema of TS12 ' +
+      'that its payload has. Types that TS12 itself defines need no entry. Payloads are checked when they are written, and ' +
+      'a key binding that confirms one says how the user was authenticated',
+  ),
+  registrationCert: RegistrationCertificateRequest.nullish(),
+  purpose: Purposes.nullish().describe(
+    'Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
+      'that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for ' +
+      'it; without such a certificate users see it on the page of the request (pageUrl) alone',
+  ),
+  webhook: WebhookConfig.nullish(),
+  attached: z.array(Attached).max(20).nullish(),
+  redirectUri: RedirectUri.nullish(),
+  values: z
+    .enum(PRESENTED_VALUES)
+    .nullish()
+    .describe(
+      'What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what ' +
+        'binds it to its holder and its status; with requested the claims that were asked for',
     ),
-    registrationCert: RegistrationCertificateRequest.nullish(),
-    purpose: Purposes.nullish().describe(
-      'Why the data is asked for, by language (OpenID4VP 1.0 section 15.3). Wallets see it in the registration certificate ' +
-        'that registrationCert orders with body, unless that has a purpose of its own. A request has no other place for ' +
-        'it; without such a certificate users see it on the page of the request (pageUrl) alone',
+  requireResponseCode: z
+    .boolean()
+    .nullish()
+    .describe(
+      'Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it ' +
+        'completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not ' +
+        'through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a ' +
+        'profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri',
     ),
-    webhook: WebhookConfig.nullish(),
-    attached: z.array(Attached).max(20).nullish(),
-    redirectUri: RedirectUri.nullish(),
-    values: z
-      .enum(PRESENTED_VALUES)
-      .nullish()
-      .describe(
-        'What sessions and backends get of a credential: unless stated disclosed, all that the wallet showed, without what ' +
-          'binds it to its holder and its status; with requested the claims that were asked for',
-      ),
-    requireResponseCode: z
-      .boolean()
-      .nullish()
-      .describe(
-        'Whether the result waits until the browser brings the response_code of the redirect: GET /session/{id} with it ' +
-          'completes the session and has the webhook called. A request needs a redirectUri then, here or its own. Not ' +
-          'through the Digital Credentials API, which redirects nobody. With true there is no crossDeviceUri. Under a ' +
-          'profile, what leaves it out waits for the response_code on the same device, and has a crossDeviceUri',
-      ),
-    accessKeyChainId: Reference.nullish(),
-    trustAnchors: z
-      .array(TrustAnchorConfig)
-      .max(200)
-      .default([OWN_AUTHORITIES])
-      .describe(
-        'Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names ' +
-          '(etsi_tl) are added with the certificate of their signer when they are written',
-      ),
-    mdlProfile: z
-      .enum(MDL_PROFILES)
-      .nullish()
-      .describe(
-        'What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for ' +
-          'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
-          'licence. With none they are judged like signers of other mdocs',
-      ),
-    typeMetadata: z
-      .enum(['off', 'enforced'])
-      .nullish()
-      .describe(
-        'Whether each SD-JWT VC is held against the metadata of its type: claims that must, or must not, be selectively disclosable ' +
-          '(sd), and mandatory ones that nobody may withhold. Metadata of types that this tenant hosts are at hand; others are fetched from the type, ' +
-          'an https address, by the hash in the credential (vct#integrity). What cannot be had refuses. Unless stated off',
-      ),
-    certificateRevocation: CertificateRevocationChoice,
-    responseMode: z
-      .enum(['direct_post.jwt', 'direct_post'])
-      .default('direct_post.jwt')
-      .describe(
-        'direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API',
-      ),
-    clientIdPrefix: z
-      .enum(['x509_hash', 'x509_san_dns', 'redirect_uri'])
-      .default('x509_hash')
-      .describe(
-        'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
-          'host of PUBLIC_URL, or unsigned by the address of the answer',
-      ),
-    requestUriMethod: z
-      .enum(['get', 'post'])
-      .default('get')
-      .describe('post invites wallets to say what they support, and to bring a nonce'),
-    invocationUri: InvocationUri.default(INVOCATION_URI).describe(
-      'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
+  accessKeyChainId: Reference.nullish(),
+  trustAnchors: z
+    .array(TrustAnchorConfig)
+    .max(200)
+    .default([OWN_AUTHORITIES])
+    .describe(
+      'Whose credentials are accepted; unless stated those of the own authorities, with an empty array those of nobody. Trust lists that the query names ' +
+        '(etsi_tl) are added with the certificate of their signer when they are written',
     ),
-    clientName: z
-      .string()
-      .min(1)
-      .max(200)
-      .regex(new RegExp(LINE_PATTERN), 'one line of text')
-      .nullish()
-      .describe(
-        'Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass ' +
-          'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
-      ),
-    logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
-    ...dcApiMembers,
-  })
+  mdlProfile: z
+    .enum(MDL_PROFILES)
+    .nullish()
+    .describe(
+      'What is demanded of those who sign an org.iso.18013.5.1.mDL: unless stated iso-18013-5, a certificate for ' +
+        'document signers (extended key usage 1.0.18013.5.1.2, critical) of the country of its authority and of the ' +
+        'licence. With none they are judged like signers of other mdocs',
+    ),
+  typeMetadata: z
+    .enum(['off', 'enforced'])
+    .nullish()
+    .describe(
+      'Whether each SD-JWT VC is held against the metadata of its type: claims that must, or must not, be selectively disclosable ' +
+        '(sd), and mandatory ones that nobody may withhold. Metadata of types that this tenant hosts are at hand; others are fetched from the type, ' +
+        'an https address, by the hash in the credential (vct#integrity). What cannot be had refuses. Unless stated off',
+    ),
+  certificateRevocation: CertificateRevocationChoice,
+  responseMode: z
+    .enum(['direct_post.jwt', 'direct_post'])
+    .default('direct_post.jwt')
+    .describe('direct_post.jwt has answers encrypted, direct_post has not; also through the Digital Credentials API'),
+  clientIdPrefix: z
+    .enum(['x509_hash', 'x509_san_dns', 'redirect_uri'])
+    .default('x509_hash')
+    .describe(
+      'How the request says who asks: by the hash of the access certificate, by a DNS name of it, which is then the ' +
+        'host of PUBLIC_URL, or unsigned by the address of the answer',
+    ),
+  requestUriMethod: z.enum(['get', 'post']).default('get').describe('post invites wallets to say what they support, and to bring a nonce'),
+  invocationUri: InvocationUri.default(INVOCATION_URI).describe(
+    'what starts the wallet: openid4vp://, haip-vp://, or the https address of one',
+  ),
+  clientName: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(new RegExp(LINE_PATTERN), 'one line of text')
+    .nullish()
+    .describe(
+      'Sent as client_name of client_metadata: who asks, as wallets may show it. OpenID4VP 1.0 does not define it: most wallets pass ' +
+        'it over, none has a reason to believe it, and some suites warn of it, so it is sent only where it stands here',
+    ),
+  logoUri: WebAddress.nullish().describe('Sent as logo_uri of client_metadata, like clientName'),
+  ...dcApiMembers,
+})
   .superRefine((body, context) => {
-    for (const { path, message } of presentationFaults(body)) {
-      context.addIssue({ code: 'custom', path: [...path], message });
-    }
+    for (const { path, message } of findPresentationProblems(body)) context.addIssue({ code: 'custom', path: [...path], message });
   })
   .meta({ id: 'PresentationConfigurationInput' });
 export type PresentationConfigurationBody = z.infer<typeof PresentationConfigurationBody>;
@@ -191,8 +179,7 @@ export type PresentationConfigurationBody = z.infer<typeof PresentationConfigura
 /** How a change of a stored presentation configuration is validated. */
 export const PRESENTATION_CHANGE_RULES: ChangeRules<typeof PresentationConfigurationBody> = {
   schema: PresentationConfigurationBody,
-  crossFieldFaults: (body) =>
-    presentationFaults(body).map(({ path, message }) => ({ path: path.join('.'), message })),
+  crossFieldFaults: (body) => findPresentationProblems(body).map(({ path, message }) => ({ path: path.join('.'), message })),
   related: [
     ['transaction_data', 'dcql_query', 'transactionDataElements', 'transactionDataSchemas', 'dcApiProtocols'],
     ['attached', 'dcql_query'],
@@ -204,9 +191,7 @@ export const PRESENTATION_CHANGE_RULES: ChangeRules<typeof PresentationConfigura
 };
 
 /** Members replace those of the stored configuration; null resets to the default. */
-export const PresentationConfigurationUpdate = updateOf(PresentationConfigurationBody).meta({
-  id: 'PresentationConfigurationUpdate',
-});
+export const PresentationConfigurationUpdate = updateOf(PresentationConfigurationBody).meta({ id: 'PresentationConfigurationUpdate' });
 export type PresentationConfigurationUpdate = z.infer<typeof PresentationConfigurationUpdate>;
 
 /** One presentation request that the tenant makes again and again. */
@@ -215,15 +200,15 @@ export type PresentationConfiguration = PresentationConfigurationBody & Timed;
 type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 
 /** Faults between properties of a presentation configuration. */
-function presentationFaults(body: CrossFields): readonly Fault[] {
+function findPresentationProblems(body: CrossFields): readonly Fault[] {
   const query = body.dcql_query;
   const within = (faults: readonly Fault[], property: string) =>
     faults.map(({ path, message }) => ({ path: [property, ...path], message }));
   const faults = [
-    ...within(transactionDataFaults(body.transaction_data ?? [], query, body), 'transaction_data'),
-    ...within(attachedFaults(body.attached ?? [], query), 'attached'),
-    ...trustListFaults(body.trustAnchors, query),
-    ...dcApiFaults(body),
+    ...within(findTransactionDataProblems(body.transaction_data ?? [], query, body), 'transaction_data'),
+    ...within(findAttachmentProblems(body.attached ?? [], query), 'attached'),
+    ...findTrustListProblems(body.trustAnchors, query),
+    ...findDcApiProblems(body),
   ];
   // OpenID4VP 1.0 section 5.9.3: nobody signs such a request
   if (body.clientIdPrefix === 'redirect_uri' && body.requestUriMethod === 'post') {
@@ -233,9 +218,9 @@ function presentationFaults(body: CrossFields): readonly Fault[] {
   return faults;
 }
 
-type CrossFields = Parameters<typeof dcApiFaults>[0] &
-  Parameters<typeof transactionDataFaults>[2] & {
-    readonly transaction_data?: Parameters<typeof transactionDataFaults>[0] | null | undefined;
+type CrossFields = Parameters<typeof findDcApiProblems>[0] &
+  Parameters<typeof findTransactionDataProblems>[2] & {
+    readonly transaction_data?: Parameters<typeof findTransactionDataProblems>[0] | null | undefined;
     readonly dcql_query: DcqlQuery;
     readonly attached?: readonly z.infer<typeof Attached>[] | null | undefined;
     readonly trustAnchors: readonly TrustAnchorConfig[];
@@ -244,13 +229,11 @@ type CrossFields = Parameters<typeof dcApiFaults>[0] &
   };
 
 /** OpenID4VP 1.0 section 5.1: what is attached for certain queries names queries of this request. */
-function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
+function findAttachmentProblems(entries: readonly z.infer<typeof Attached>[], query: DcqlQuery) {
   const ids = new Set(query.credentials.map(({ id }) => id));
   return entries.flatMap((entry, index) =>
     (entry.credential_ids ?? []).flatMap((id, position) =>
-      ids.has(id)
-        ? []
-        : [{ path: [index, 'credential_ids', position], message: 'no credential query has this id' }],
+      ids.has(id) ? [] : [{ path: [index, 'credential_ids', position], message: 'no credential query has this id' }],
     ),
   );
 }
@@ -258,7 +241,7 @@ function attachedFaults(entries: readonly z.infer<typeof Attached>[], query: Dcq
 /** Each list is asked for at every response. */
 const MAX_TRUST_LISTS = 20;
 
-function trustListFaults(anchors: readonly TrustAnchorConfig[], query: DcqlQuery) {
+function findTrustListProblems(anchors: readonly TrustAnchorConfig[], query: DcqlQuery) {
   const named = anchors.flatMap((anchor) => ('trustList' in anchor ? [anchor.trustList] : []));
   const added = demandedLists(query).flatMap(({ uri }) => (named.includes(uri) ? [] : [uri]));
   return named.length + new Set(added).size <= MAX_TRUST_LISTS

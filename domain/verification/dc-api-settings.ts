@@ -1,10 +1,35 @@
 import { z } from 'zod';
+import type { DcqlQuery } from '../dcql/query.ts';
+import { ORIGIN_PATTERN } from '../shared/address-patterns.ts';
 import { listUpTo, Reference } from '../shared/bounds.ts';
-import { DC_API_PROTOCOLS } from './dc-api.ts';
-import type { DcqlQuery } from './dcql/query.ts';
 import { isoMdocQueries } from './iso-mdoc/query.ts';
 import { ISO_MDOC_PROTOCOL } from './iso-mdoc/request.ts';
-import { Origin } from './page-origin.ts';
+
+/**
+ * OpenID4VP 1.0 appendix A.2: compared letter by letter. `http` is for development on one machine; what is no address
+ * of the web names an app and is opaque.
+ */
+export const Origin = z
+  .string()
+  .max(500)
+  .refine(isOrigin, 'an origin without a path or a wildcard, for example https://shop.example')
+  .meta({ pattern: ORIGIN_PATTERN });
+
+function isOrigin(text: string): boolean {
+  if (/^(android|platform|ios):[\x21-\x7e]+$/.test(text)) return true;
+  const url = URL.parse(text);
+  if (url?.origin !== text) return false;
+  // Letter by letter: a wildcard stands for nothing.
+  if (url.hostname.includes('*')) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isThisMachine(url.hostname));
+}
+
+function isThisMachine(host: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(host) || host.endsWith('.localhost');
+}
+
+/** Protocols that a configuration may offer: OpenID4VP 1.0 appendix A, ISO/IEC TS 18013-7 Annex C. */
+export const DC_API_PROTOCOLS = ['openid4vp', ISO_MDOC_PROTOCOL] as const;
 
 const DC_API_REQUESTS = ['signed', 'unsigned', 'multisigned'] as const;
 
@@ -14,9 +39,7 @@ export const dcApiMembers = {
     .array(Origin)
     .max(10)
     .nullish()
-    .describe(
-      'whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL',
-    ),
+    .describe('whose pages may ask through the Digital Credentials API; unless stated those of the origin of PUBLIC_URL'),
   dcApiRequest: z
     .enum(DC_API_REQUESTS)
     .default('signed')
@@ -51,17 +74,15 @@ type Members = z.infer<z.ZodObject<typeof dcApiMembers>> & {
 type Fault = { readonly path: readonly (string | number)[]; readonly message: string };
 
 /** What of these members cannot be, or would be of no effect. */
-export function dcApiFaults(body: Members): readonly Fault[] {
-  return [...signerFaults(body), ...protocolFaults(body)];
+export function findDcApiProblems(body: Members): readonly Fault[] {
+  return [...findSignerProblems(body), ...findProtocolProblems(body)];
 }
 
-function signerFaults({ dcApiRequest, dcApiProtocols, furtherAccessKeyChainIds }: Members): Fault[] {
+function findSignerProblems({ dcApiRequest, dcApiProtocols, furtherAccessKeyChainIds }: Members): Fault[] {
   const path = ['furtherAccessKeyChainIds'];
   const further = furtherAccessKeyChainIds ?? [];
   if (dcApiRequest !== 'multisigned') {
-    return further.length === 0
-      ? []
-      : [{ path, message: 'further key chains sign only with dcApiRequest multisigned' }];
+    return further.length === 0 ? [] : [{ path, message: 'further key chains sign only with dcApiRequest multisigned' }];
   }
   if (!dcApiProtocols.includes('openid4vp')) {
     return [{ path: ['dcApiRequest'], message: 'org-iso-mdoc has one signer; several sign for openid4vp' }];
@@ -70,7 +91,7 @@ function signerFaults({ dcApiRequest, dcApiProtocols, furtherAccessKeyChainIds }
   return new Set(further).size === further.length ? [] : [{ path, message: 'each of them once' }];
 }
 
-function protocolFaults({ dcApiProtocols, dcql_query, transaction_data }: Members): Fault[] {
+function findProtocolProblems({ dcApiProtocols, dcql_query, transaction_data }: Members): Fault[] {
   const path = ['dcApiProtocols'];
   if (new Set(dcApiProtocols).size < dcApiProtocols.length) return [{ path, message: 'each of them once' }];
   if (!dcApiProtocols.includes(ISO_MDOC_PROTOCOL)) return [];

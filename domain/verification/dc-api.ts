@@ -1,10 +1,6 @@
-import type { DcApiVerification } from '../sessions/session.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ISO_MDOC_PROTOCOL } from './iso-mdoc/request.ts';
-
-/** Protocols that a configuration may offer: OpenID4VP 1.0 appendix A, ISO/IEC TS 18013-7 Annex C. */
-export const DC_API_PROTOCOLS = ['openid4vp', ISO_MDOC_PROTOCOL] as const;
-export type DcApiProtocol = (typeof DC_API_PROTOCOLS)[number];
+import type { DcApiVerification } from './verification-request.ts';
 
 /**
  * What a page passes to `navigator.credentials.get` as `digital` (OpenID4VP 1.0 appendix A.1): one request for each
@@ -15,20 +11,14 @@ export function dcApiRequests(asked: DcApiVerification): JsonObject {
 }
 
 /** Whether it may be answered by OpenID4VP. */
-export function offersOpenId4Vp(
-  asked: Pick<DcApiVerification, 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'>,
-): boolean {
+export function offersOpenId4Vp(asked: Pick<DcApiVerification, 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'>): boolean {
   const { isoMdoc, requestObject, multisigned, parameters } = asked;
   return isoMdoc === undefined || (requestObject ?? multisigned ?? parameters) !== undefined;
 }
 
 function openId4VpRequest({ requestObject, multisigned, parameters }: DcApiVerification): JsonObject[] {
-  if (multisigned !== undefined) {
-    return [{ protocol: 'openid4vp-v1-multisigned', data: { request: multisigned } }];
-  }
-  if (requestObject !== undefined) {
-    return [{ protocol: 'openid4vp-v1-signed', data: { request: requestObject } }];
-  }
+  if (multisigned !== undefined) return [{ protocol: 'openid4vp-v1-multisigned', data: { request: multisigned } }];
+  if (requestObject !== undefined) return [{ protocol: 'openid4vp-v1-signed', data: { request: requestObject } }];
   return parameters === undefined ? [] : [{ protocol: 'openid4vp-v1-unsigned', data: parameters }];
 }
 

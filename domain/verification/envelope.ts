@@ -1,16 +1,10 @@
-import { type SessionFailure, type SessionFailureCode, walletFailure } from '../sessions/failure-code.ts';
-import type { DcApiVerification, IsoMdocAsked, PostedVerification } from '../sessions/session.ts';
 import { Failure } from '../shared/failure.ts';
-import {
-  type Json,
-  type JsonObject,
-  MAX_STRANGER_MEMBERS,
-  parseJson,
-  parseJsonObject,
-} from '../shared/json.ts';
+import { type Json, type JsonObject, MAX_STRANGER_MEMBERS, parseJson, parseJsonObject } from '../shared/json.ts';
 import { Refusal } from '../shared/refusal.ts';
+import { type SessionFailure, type SessionFailureCode, walletFailure } from '../shared/session-failure.ts';
 import { offersOpenId4Vp } from './dc-api.ts';
-import { readSealedResponse, type SealedResponse, vpTokenOf } from './iso-mdoc/response.ts';
+import { parseSealedResponse, type SealedResponse, vpTokenOf } from './iso-mdoc/response.ts';
+import type { DcApiVerification, IsoMdocAsked, PostedVerification } from './verification-request.ts';
 
 /** Form fields of a response (OpenID4VP 1.0 sections 8.2, 8.3 and 8.5); others are ignored. */
 export type ResponseForm = {
@@ -71,7 +65,7 @@ export type OpenedForm =
  * Sorts the fields of a post before anything is decrypted.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
-export function openForm(form: ResponseForm, request: Mode): OpenedForm {
+export function parseForm(form: ResponseForm, request: Mode): OpenedForm {
   const { vp_token, response, error } = form;
   if (vp_token === undefined && response === undefined && error === undefined) throw nothingToAnswer();
   if (response !== undefined) {
@@ -80,13 +74,8 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
     // OpenID4VP 1.0 section 8.3.1: `response` stands alone.
     if (vp_token !== undefined || error !== undefined) return refused('response_mode', 'response and more');
     // OpenID4VP 1.0 section 8.2
-    if (request.responseMode === 'direct_post')
-      return refused('response_mode', 'encrypted, though not asked');
-    return {
-      kind: 'encrypted',
-      jwe: response,
-      ...(form.state !== undefined && { outerState: form.state }),
-    };
+    if (request.responseMode === 'direct_post') return refused('response_mode', 'encrypted, though not asked');
+    return { kind: 'encrypted', jwe: response, ...(form.state !== undefined && { outerState: form.state }) };
   }
   // OpenID4VP 1.0 section 14.2: who does not know the state cannot touch the session.
   if (!isStateOf(form.state, request)) throw foreignState();
@@ -105,69 +94,59 @@ export function openForm(form: ResponseForm, request: Mode): OpenedForm {
  * Sorts the members of a decrypted response.
  * @param plaintext undefined when it could not be decrypted.
  * @param request absent for the Digital Credentials API, which knows no state.
- * @param outerState the form parameter `state` of `openForm`.
+ * @param outerState the form parameter `state` of `parseForm`.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
-export function openPlaintext(plaintext: string | undefined, request?: Mode, outerState?: string): Envelope {
+export function parsePlaintext(plaintext: string | undefined, request?: Mode, outerState?: string): Envelope {
   if (plaintext === undefined) return refused(UNDECRYPTED, 'the response does not decrypt');
   const payload = parseJsonObject(plaintext, undefined, MAX_STRANGER_MEMBERS);
   // OpenID4VP 1.0 section 8.3: response parameters at the top level of a JSON object
   if (payload === undefined) return refused('malformed', 'the plaintext is not a JSON object');
   // OpenID4VP 1.0 section 14.2
-  if (request === undefined) return openPayload(payload);
+  if (request === undefined) return parsePayload(payload);
   if (!isStateOf(payload['state'], request)) throw foreignState();
   // OpenID4VP 1.0 section 8.3: a state outside must not contradict, not even with the state of the other link.
   if (outerState !== undefined && outerState !== payload['state']) throw foreignState();
-  return withDevice(openPayload(payload), payload['state'], request);
+  return withDevice(parsePayload(payload), payload['state'], request);
 }
 
-type OfPage = Pick<
-  DcApiVerification,
-  'responseMode' | 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'
->;
+type OfPage = Pick<DcApiVerification, 'responseMode' | 'isoMdoc' | 'requestObject' | 'multisigned' | 'parameters'>;
 
 /**
  * Sorts the members of what a page hands over from the Digital Credentials API (OpenID4VP 1.0 appendix A.4). There is
  * no state: the one who knows the address got it with the request.
  * @throws Failure `invalid_request` when the session must stay as it is.
  */
-export function openDcApiData(data: JsonObject, request: OfPage): OpenedForm {
+export function parseDcApiData(data: JsonObject, request: OfPage): OpenedForm {
   const { responseMode, isoMdoc } = request;
   const { response, vp_token, error, error_description } = data;
   // Pages fill in every member that they know; only an error that is null says nothing.
   const known = error === null ? undefined : error;
   if (response !== undefined) {
     // OpenID4VP 1.0 section 8.3.1: `response` stands alone.
-    if (vp_token !== undefined || known !== undefined) {
-      return refused('response_mode', 'response and more');
-    }
+    if (vp_token !== undefined || known !== undefined) return refused('response_mode', 'response and more');
     // A JWE has dots, base64url has none.
-    if (isoMdoc !== undefined && typeof response === 'string' && !response.includes('.'))
-      return openSealed(response, isoMdoc);
-    if (responseMode === 'dc_api' || !offersOpenId4Vp(request))
-      return refused('response_mode', 'encrypted, though not asked');
+    if (isoMdoc !== undefined && typeof response === 'string' && !response.includes('.')) return parseSealed(response, isoMdoc);
+    if (responseMode === 'dc_api' || !offersOpenId4Vp(request)) return refused('response_mode', 'encrypted, though not asked');
     if (typeof response !== 'string') return refused('malformed', 'response is not a string');
     return { kind: 'encrypted', jwe: response };
   }
-  const opened = openPayload({ vp_token, error: known, error_description });
+  const opened = parsePayload({ vp_token, error: known, error_description });
   // OpenID4VP 1.0 section 8.3: a wallet that cannot encrypt may still report an error.
-  const isPlain =
-    opened.kind === 'presentations' && (responseMode === 'dc_api.jwt' || !offersOpenId4Vp(request));
+  const isPlain = opened.kind === 'presentations' && (responseMode === 'dc_api.jwt' || !offersOpenId4Vp(request));
   return isPlain ? refused('response_mode', 'not encrypted') : opened;
 }
 
-function openSealed(response: string, asked: IsoMdocAsked): OpenedForm {
-  const message = readSealedResponse(response);
-  return message === undefined
-    ? refused('malformed', 'response is no EncryptedResponse')
-    : { kind: 'sealed', message, asked };
+function parseSealed(response: string, asked: IsoMdocAsked): OpenedForm {
+  const message = parseSealedResponse(response);
+  return message === undefined ? refused('malformed', 'response is no EncryptedResponse') : { kind: 'sealed', message, asked };
 }
 
 /**
  * Sorts the documents of a decrypted DeviceResponse (ISO/IEC TS 18013-7 section C.3).
  * @param plaintext undefined when it could not be decrypted.
  */
-export function openDeviceResponses(plaintext: Buffer | undefined, asked: IsoMdocAsked): Envelope {
+export function parseDeviceResponses(plaintext: Buffer | undefined, asked: IsoMdocAsked): Envelope {
   if (plaintext === undefined) return refused(UNDECRYPTED, 'the response does not decrypt');
   try {
     return { kind: 'presentations', vpToken: vpTokenOf(plaintext, asked.queryIds), isoMdoc: asked };
@@ -179,12 +158,10 @@ export function openDeviceResponses(plaintext: Buffer | undefined, asked: IsoMdo
 
 type Payload = { readonly [Name in 'vp_token' | 'error' | 'error_description']?: Json | undefined };
 
-function openPayload({ vp_token, error, error_description }: Payload): Envelope {
+function parsePayload({ vp_token, error, error_description }: Payload): Envelope {
   if (vp_token === undefined && error === undefined) throw nothingToAnswer();
   if (vp_token !== undefined && error !== undefined) return refused('response_mode', 'vp_token and error');
-  return vp_token === undefined
-    ? walletError(error, error_description)
-    : { kind: 'presentations', vpToken: vp_token };
+  return vp_token === undefined ? walletError(error, error_description) : { kind: 'presentations', vpToken: vp_token };
 }
 
 function refused(code: SessionFailureCode, detail: string): Envelope & { kind: 'refused' } {
@@ -207,9 +184,7 @@ const MARKUP: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>
 function walletError(error: Json | undefined, description: Json | undefined): Envelope {
   const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : undefined;
   const text = typeof description === 'string' ? description.slice(0, MAX_DESCRIPTION) : '';
-  const message = text
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ')
-    .replaceAll(/[&<>"]/g, (character) => MARKUP[character] ?? '');
+  const message = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ').replaceAll(/[&<>"]/g, (character) => MARKUP[character] ?? '');
   return {
     kind: 'wallet_error',
     error: walletFailure(code, message === '' ? 'the wallet refused' : message),

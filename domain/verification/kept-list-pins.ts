@@ -1,10 +1,7 @@
+import { demandedLists } from '../dcql/demanded-lists.ts';
 import type { PresentationConfigurationBody } from './configuration.ts';
-import { demandedLists } from './dcql/demanded-lists.ts';
 
-/**
- * Lists that a query named before (`etsi_tl`), and `trustAnchors` does not, keep who was pinned for them when they were
- * written first.
- */
+/** Lists that a query named before (`etsi_tl`), and `trustAnchors` does not, keep who was pinned for them when they were written first. */
 export function keepDemandedListPins(
   body: PresentationConfigurationBody,
   before: PresentationConfigurationBody | undefined,

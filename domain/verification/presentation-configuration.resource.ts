@@ -1,9 +1,9 @@
 import type { Profile } from '../shared/finding.ts';
-import { olderRuleFindings } from '../shared/merge-change.ts';
+import { findOlderRuleProblems } from '../shared/merge-change.ts';
 import { resource } from '../shared/resource.ts';
 import { webhookKey } from '../webhooks/webhook.ts';
 import { type PresentationConfiguration, PresentationConfigurationBody } from './configuration.ts';
-import { presentationFindings } from './presentation-findings.ts';
+import { findPresentationProblems } from './presentation-findings.ts';
 import { briefAnchors } from './trust-anchor.ts';
 
 export const presentationConfigurationResource = resource<PresentationConfiguration>()({
@@ -15,8 +15,8 @@ export const presentationConfigurationResource = resource<PresentationConfigurat
   toldAs: { trustAnchors: briefAnchors },
   edited: (configuration: PresentationConfiguration) => configuration,
   findings: (configuration: PresentationConfiguration, profile: Profile | null) => [
-    ...presentationFindings(configuration, profile),
-    ...olderRuleFindings(PresentationConfigurationBody, configuration),
+    ...findPresentationProblems(configuration, profile),
+    ...findOlderRuleProblems(PresentationConfigurationBody, configuration),
   ],
   secrets: webhookKey('webhook', 'WEBHOOK_KEY', 'Give the key again when the address or the header changes.'),
   file: {

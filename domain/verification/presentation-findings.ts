@@ -1,17 +1,11 @@
-import { keyIdentifierOf, readCertificate } from '../formats/der/certificate.ts';
-import { readPemCertificates } from '../formats/der/pem.ts';
+import type { DcqlQuery } from '../dcql/query.ts';
+import { keyIdentifierOf, parseCertificate } from '../formats/der/certificate.ts';
+import { parsePemCertificates } from '../formats/der/pem.ts';
 import { type Finding, holdsTo, type Profile } from '../shared/finding.ts';
-import { invocationFindings, invocationUri, MAX_QR_LENGTH } from '../shared/invocation-uri.ts';
+import { findInvocationProblems, invocationUri, MAX_QR_LENGTH } from '../shared/invocation-uri.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PresentationConfigurationBody } from './configuration.ts';
-import type { DcqlQuery } from './dcql/query.ts';
-import {
-  encodeTransactionData,
-  INVOCATION_URI,
-  postedParameters,
-  redirectUriClientId,
-  requestParameters,
-} from './request-object.ts';
+import { encodeTransactionData, INVOCATION_URI, postedParameters, redirectUriClientId, requestParameters } from './request-object.ts';
 import { OWN_AUTHORITIES } from './trust-anchor.ts';
 
 type CredentialQuery = DcqlQuery['credentials'][number];
@@ -22,22 +16,19 @@ const BY_HAIP = {
 } as const;
 
 /** What wallets refuse of the requests of a configuration, and what makes them say less than they seem to. */
-export function presentationFindings(
-  configuration: PresentationConfigurationBody,
-  profile: Profile | null,
-): Finding[] {
+export function findPresentationProblems(configuration: PresentationConfigurationBody, profile: Profile | null): Finding[] {
   return [
-    ...requestFindings(configuration),
-    ...invocationFindings('invocationUri', configuration.invocationUri),
-    ...queryFindings(configuration),
-    ...authorityFindings(configuration),
-    ...trustFindings(configuration),
-    ...confirmationFindings(configuration),
-    ...(holdsTo(profile, 'eu') ? registrationFindings(configuration) : []),
+    ...findRequestProblems(configuration),
+    ...findInvocationProblems('invocationUri', configuration.invocationUri),
+    ...findQueryProblems(configuration),
+    ...findAuthorityProblems(configuration),
+    ...findTrustProblems(configuration),
+    ...findConfirmationProblems(configuration),
+    ...(holdsTo(profile, 'eu') ? findRegistrationProblems(configuration) : []),
   ];
 }
 
-function requestFindings(configuration: PresentationConfigurationBody): Finding[] {
+function findRequestProblems(configuration: PresentationConfigurationBody): Finding[] {
   const { responseMode, clientIdPrefix, redirectUri, requireResponseCode } = configuration;
   const findings: Finding[] = [];
   if (responseMode === 'direct_post') {
@@ -84,8 +75,7 @@ function requestFindings(configuration: PresentationConfigurationBody): Finding[
       rule: 'OpenID4VP 1.0 section 14.3',
       profileRule: 'HAIP 1.0 section 5.1',
       member: 'redirectUri',
-      concerns:
-        'users who follow a link that an attacker sends them: nothing verifies that they started the transaction themselves',
+      concerns: 'users who follow a link that an attacker sends them: nothing verifies that they started the transaction themselves',
       message: 'the browser does not come back after a presentation on the same device',
       change: 'set it here or in the request; with requireResponseCode nothing counts before it came back',
     });
@@ -129,20 +119,15 @@ function unsignedLinkLength(configuration: PresentationConfigurationBody): numbe
   return invocationUri(base, postedParameters(parameters, { clientId, responseUri, state })).length;
 }
 
-function queryFindings({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
-  return [...bindingFindings(credentials), ...credentials.flatMap(unaskedClaims)];
+function findQueryProblems({ dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
+  return [...findBindingProblems(credentials), ...credentials.flatMap(unaskedClaims)];
 }
 
 const HEXADECIMAL = /^(?:[0-9a-f]{2}:?){15,}[0-9a-f]{2}$/i;
 
 /** Key identifiers that no anchor has: with anchors that are certificates alone, the configuration itself says so. */
-function authorityFindings({
-  trustAnchors = [],
-  dcql_query: { credentials },
-}: PresentationConfigurationBody): Finding[] {
-  const anchors = trustAnchors.map((anchor) =>
-    'certificate' in anchor ? keyIdentifierIn(anchor.certificate) : undefined,
-  );
+function findAuthorityProblems({ trustAnchors = [], dcql_query: { credentials } }: PresentationConfigurationBody): Finding[] {
+  const anchors = trustAnchors.map((anchor) => ('certificate' in anchor ? keyIdentifierIn(anchor.certificate) : undefined));
   const isComplete = anchors.length > 0 && !anchors.includes(undefined);
   return credentials.flatMap(({ trusted_authorities = [] }, index) =>
     trusted_authorities.flatMap(({ type, values }, position): Finding[] => {
@@ -167,8 +152,8 @@ function authorityFindings({
 }
 
 function keyIdentifierIn(pem: string): string | undefined {
-  const [der] = readPemCertificates(pem, 1) ?? [];
-  const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
+  const [der] = parsePemCertificates(pem, 1) ?? [];
+  const certificate = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'));
   return certificate && keyIdentifierOf(certificate);
 }
 
@@ -191,7 +176,7 @@ function unaskedClaims({ claims = [], claim_sets }: CredentialQuery, index: numb
   );
 }
 
-function bindingFindings(credentials: readonly CredentialQuery[]): Finding[] {
+function findBindingProblems(credentials: readonly CredentialQuery[]): Finding[] {
   return credentials.flatMap(({ require_cryptographic_holder_binding: binding }, index) =>
     binding === false
       ? [
@@ -209,10 +194,7 @@ function bindingFindings(credentials: readonly CredentialQuery[]): Finding[] {
   );
 }
 
-function trustFindings({
-  trustAnchors = [OWN_AUTHORITIES],
-  mdlProfile,
-}: PresentationConfigurationBody): Finding[] {
+function findTrustProblems({ trustAnchors = [OWN_AUTHORITIES], mdlProfile }: PresentationConfigurationBody): Finding[] {
   const findings: Finding[] = trustAnchors.flatMap((anchor, index) =>
     'certificate' in anchor && (anchor.pin === true || isOfSigner(anchor.certificate))
       ? [
@@ -222,8 +204,7 @@ function trustFindings({
             profileRule: 'HAIP 1.0 section 6.1.1',
             member: `trustAnchors.${index}.certificate`,
             concerns: 'issuers that change their certificate, and the verifier itself',
-            message:
-              'an issuer is trusted by its own certificate, in place of an authority that can revoke it',
+            message: 'an issuer is trusted by its own certificate, in place of an authority that can revoke it',
             change: 'name the CA that issued it',
           },
         ]
@@ -252,15 +233,13 @@ function trustFindings({
 
 /** Whether it is the certificate of one that signs credentials, not of a CA. */
 function isOfSigner(pem: string): boolean {
-  const [der] = readPemCertificates(pem, 1) ?? [];
-  const certificate = der === undefined ? undefined : readCertificate(Buffer.from(der, 'base64'));
+  const [der] = parsePemCertificates(pem, 1) ?? [];
+  const certificate = der === undefined ? undefined : parseCertificate(Buffer.from(der, 'base64'));
   return certificate !== undefined && certificate.basicConstraints?.ca !== true;
 }
 
-function confirmationFindings({ transaction_data, dcql_query }: PresentationConfigurationBody): Finding[] {
-  const mdocs = new Set(
-    dcql_query.credentials.filter(({ format }) => format === 'mso_mdoc').map(({ id }) => id),
-  );
+function findConfirmationProblems({ transaction_data, dcql_query }: PresentationConfigurationBody): Finding[] {
+  const mdocs = new Set(dcql_query.credentials.filter(({ format }) => format === 'mso_mdoc').map(({ id }) => id));
   return (transaction_data ?? []).flatMap(({ credential_ids }, index) =>
     credential_ids.some((id) => mdocs.has(id))
       ? [
@@ -276,17 +255,14 @@ function confirmationFindings({ transaction_data, dcql_query }: PresentationConf
   );
 }
 
-function registrationFindings({ registrationCert, attached }: PresentationConfigurationBody): Finding[] {
-  const others = (attached ?? []).flatMap(({ format }, index) =>
-    format === 'registration_cert' ? [`attached.${index}`] : [],
-  );
+function findRegistrationProblems({ registrationCert, attached }: PresentationConfigurationBody): Finding[] {
+  const others = (attached ?? []).flatMap(({ format }, index) => (format === 'registration_cert' ? [`attached.${index}`] : []));
   if (others.length > 0) {
     return others.map((member) => ({
       profileRule: 'ARF 3.0 RPRC_09 and RPRC_19',
       member,
       concerns: 'the European Digital Identity Wallet, which takes one registration certificate',
-      message:
-        'a registration certificate is attached beside the one of the request, and nobody looks at what it covers',
+      message: 'a registration certificate is attached beside the one of the request, and nobody looks at what it covers',
       change: 'name it in registrationCert as {"jwt": …}, one for each intended use',
       refusedBy: ['eu'],
     }));

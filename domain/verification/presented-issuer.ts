@@ -9,11 +9,7 @@ export type PresentedIssuer = JsonObject & {
   /** SHA-256 of the anchor that vouches for it, base64url: the same for a pinned certificate. */
   readonly anchor: string;
   /** Where the anchor stands on trust lists; absent for one that is configured itself. */
-  readonly listed?: readonly {
-    readonly entity: string;
-    readonly list: string;
-    readonly sequenceNumber: number;
-  }[];
+  readonly listed?: readonly { readonly entity: string; readonly list: string; readonly sequenceNumber: number }[];
 };
 
 /**

@@ -1,9 +1,6 @@
 import { escapedUri } from '../shared/uri.ts';
 
-/**
- * Where the user agent goes after the response (OpenID4VP 1.0 section 8.2). The fragment, if any, stays the
- * frontend's own.
- */
+/** Where the user agent goes after the response (OpenID4VP 1.0 section 8.2). The fragment, if any, stays the frontend's own. */
 export function returnAddress(template: string, sessionId: string): string {
   // An earlier release took what some wallets fail to read as a URI.
   return escapedUri(new URL(template.replaceAll('{sessionId}', encodeURIComponent(sessionId))).href);

@@ -1,12 +1,8 @@
+import type { SupportedFormat } from '../dcql/formats.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { RefusalReason } from '../shared/refusal.ts';
-import type { SupportedFormat } from './dcql/formats.ts';
 
-type Check = {
-  readonly what: CheckName;
-  readonly section: string;
-  readonly reasons: readonly RefusalReason[];
-};
+type Check = { readonly what: CheckName; readonly section: string; readonly reasons: readonly RefusalReason[] };
 
 export type CheckName =
   | 'form'
@@ -44,12 +40,7 @@ const FINAL_CHECKS: readonly Check[] = [
 /** Made last, and by calls: not of what comes with an answer to another request. */
 const ASKED: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation', 'status']);
 /** What ties a presentation to a request and to its holder: nobody looks where there is no request. */
-const BOUND: ReadonlySet<CheckName> = new Set([
-  'holder binding present',
-  'key binding',
-  'device signature',
-  'transaction data',
-]);
+const BOUND: ReadonlySet<CheckName> = new Set(['holder binding present', 'key binding', 'device signature', 'transaction data']);
 /** Made where a configuration says so: nobody is to read that they passed where they were not made. */
 const CHOSEN: ReadonlySet<CheckName> = new Set(['type metadata', 'certificate revocation']);
 

@@ -3,12 +3,7 @@ import { coseNumbersOf } from '../formats/cose/algorithms.ts';
 import { CONTENT_ENCRYPTION } from '../formats/jose/content-encryption.ts';
 import { encodeBase64url } from '../shared/base64url.ts';
 import type { Json, JsonObject } from '../shared/json.ts';
-import {
-  AGREED_ALGORITHMS,
-  type PublicJwk,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from '../shared/jwk.ts';
+import { AGREED_ALGORITHMS, type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../shared/jwk.ts';
 
 export const REQUEST_OBJECT_TYPE = 'oauth-authz-req+jwt';
 
@@ -52,17 +47,11 @@ function vpFormats(agreedOnly = false) {
 const VP_FORMATS = vpFormats();
 const AGREED_VP_FORMATS = vpFormats(true);
 
-/**
- * What of the requested formats a wallet has to be able to do: as it is published, `EdDSA` besides, which is taken for
- * `Ed25519`.
- */
+/** What of the requested formats a wallet has to be able to do: as it is published, `EdDSA` besides, which is taken for `Ed25519`. */
 export function supportedOf(formats: readonly string[]) {
   const known: { readonly [format: string]: { readonly [list: string]: readonly (string | number)[] } } = {
     mso_mdoc: VP_FORMATS.mso_mdoc,
-    'dc+sd-jwt': {
-      'sd-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'],
-      'kb-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'],
-    },
+    'dc+sd-jwt': { 'sd-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'], 'kb-jwt_alg_values': [...PRESENTATION_ALGORITHMS, 'EdDSA'] },
   };
   return Object.fromEntries(formats.map((format) => [format, known[format] ?? {}]));
 }
@@ -82,10 +71,7 @@ export type RequestToMake = {
 };
 
 /** Who asks, in words and pictures; sent where the operator wants it. */
-export type Asker = {
-  readonly clientName?: string | null | undefined;
-  readonly logoUri?: string | null | undefined;
-};
+export type Asker = { readonly clientName?: string | null | undefined; readonly logoUri?: string | null | undefined };
 
 /**
  * Parameters that a request has by whatever way it travels (OpenID4VP 1.0 section 5.1). Through the Digital
@@ -141,9 +127,7 @@ export function clientMetadata(encryptionJwk: JsonObject | undefined, agreedOnly
 }
 
 /** The key that a response is encrypted to, which the transcript of an mdoc names. */
-export function encryptionKeyOf(request: {
-  readonly encryption?: { readonly publicJwk: JsonObject };
-}): PublicJwk | undefined {
+export function encryptionKeyOf(request: { readonly encryption?: { readonly publicJwk: JsonObject } }): PublicJwk | undefined {
   return request.encryption?.publicJwk as PublicJwk | undefined;
 }
 

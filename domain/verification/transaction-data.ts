@@ -23,20 +23,17 @@ function entriesOf(request: RequestedTransactionData, queryId: string): readonly
   return (request.transactionData ?? []).flatMap((text, position) => {
     const object = request.transactionDataObjects?.[position] ?? {};
     const { credential_ids: ids } = object;
-    return Array.isArray(ids) && ids.includes(queryId)
-      ? [{ text, object, required: new Set(ids).size === 1 }]
-      : [];
+    return Array.isArray(ids) && ids.includes(queryId) ? [{ text, object, required: new Set(ids).size === 1 }] : [];
   });
 }
 
 /** What a key binding JWT of this query has to confirm, and what it may. */
 export function keyBoundTransactionData(request: RequestedTransactionData, queryId: string) {
   const entries = entriesOf(request, queryId);
-  const textsOf = (required: boolean) =>
-    entries.filter((entry) => entry.required === required).map(({ text }) => text);
-  const authenticated = entries.filter(({ object: { type } }) => {
-    return typeof type === 'string' && scaSchemaOf(type, request.transactionDataSchemas ?? {}) !== undefined;
-  });
+  const textsOf = (required: boolean) => entries.filter((entry) => entry.required === required).map(({ text }) => text);
+  const authenticated = entries.filter(
+    ({ object: { type } }) => typeof type === 'string' && scaSchemaOf(type, request.transactionDataSchemas ?? {}) !== undefined,
+  );
   return {
     transactionData: textsOf(true),
     alternativeTransactionData: textsOf(false),
@@ -45,10 +42,7 @@ export function keyBoundTransactionData(request: RequestedTransactionData, query
 }
 
 /** What the device that holds an mdoc of this query has to confirm, and where. */
-export function deviceTransactionData(
-  request: RequestedTransactionData,
-  queryId: string,
-): readonly ExpectedTransactionData[] {
+export function deviceTransactionData(request: RequestedTransactionData, queryId: string): readonly ExpectedTransactionData[] {
   const elements = request.transactionDataElements ?? {};
   return entriesOf(request, queryId).map(({ text, object, required }) => {
     const { type, transaction_data_hashes_alg: algorithms } = object;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { strictObject, z } from 'zod';
 import { fingerprintsOf } from '../formats/der/fingerprints.ts';
 import { listUpTo, Reference, textUpTo } from '../shared/bounds.ts';
 import { WebAddress } from '../shared/web-address.ts';
@@ -11,7 +11,7 @@ export const OWN_AUTHORITIES = { ownAuthorities: true } as const;
 export const TrustAnchorConfig = z
   .union(
     [
-      z.strictObject({
+      strictObject({
         certificate: textUpTo(20_000).describe(
           'PEM; a CA certificate, or the own certificate of an issuer. Certificates of different keys have different key identifiers',
         ),
@@ -23,21 +23,17 @@ export const TrustAnchorConfig = z
               'certified. Its times and its key are judged. For an issuer whose own certificate says that it is a CA; no profile allows it',
           ),
       }),
-      z.strictObject({
-        ownAuthorities: z
-          .literal(true)
-          .describe('every own key chain that issues, as they are at each moment'),
+      strictObject({
+        ownAuthorities: z.literal(true).describe('every own key chain that issues, as they are at each moment'),
       }),
-      z.strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
-      z.strictObject({
+      strictObject({ keyChainId: Reference.describe('the CA of an own key chain that issues') }),
+      strictObject({
         trustList: WebAddress.describe(
           'address of a signed list of trusted entities (ETSI TS 119 602), or of a trusted list in XML (ETSI TS 119 612), whose signer `signedBy` names by its own certificate',
         ),
         signedBy: listUpTo(textUpTo(20_000), 20)
           .optional()
-          .describe(
-            'PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service',
-          ),
+          .describe('PEM; who may sign the list: its certificate, or a CA. Left out only for a list of this service'),
         serviceTypes: listUpTo(
           z
             .string()
@@ -47,15 +43,12 @@ export const TrustAnchorConfig = z
               'the type of a service that issues credentials, which ends with /Issuance, or one of TrstSvc/Svctype/EAA in lists in XML',
             )
             .meta({
-              pattern:
-                '^(?:[^\\u0000]+/Issuance|http://uri\\.etsi\\.org/TrstSvc/Svctype/EAA(?:/Q|/Pub-EAA)?)$',
+              pattern: '^(?:[^\\u0000]+/Issuance|http://uri\\.etsi\\.org/TrstSvc/Svctype/EAA(?:/Q|/Pub-EAA)?)$',
             }),
           20,
         )
           .optional()
-          .describe(
-            `Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`,
-          ),
+          .describe(`Services whose certificates are accepted; unless stated ${CREDENTIAL_SERVICE_TYPES.join(', ')}`),
         serviceStatusAt: z
           .enum(['check', 'issuance'])
           .optional()
@@ -63,12 +56,11 @@ export const TrustAnchorConfig = z
             'Whether the status of a service counts at the time of the check, which is the default, or at the time at which its issuer ' +
               'says that the credential was issued, by the history of the service. An issuer that lost its key, or its standing, can say any time',
           ),
-        follow: z
-          .strictObject({
-            territories: listUpTo(z.string().regex(/^[A-Z]{2}$/, 'two capital letters, such as DE'), 64)
-              .optional()
-              .describe('only lists of these territories, as the list of lists names them; all unless given'),
-          })
+        follow: strictObject({
+          territories: listUpTo(z.string().regex(/^[A-Z]{2}$/, 'two capital letters, such as DE'), 64)
+            .optional()
+            .describe('only lists of these territories, as the list of lists names them; all unless given'),
+        })
           .meta({ id: 'ListOfLists' })
           .optional()
           .describe(

@@ -40,7 +40,7 @@ export function fitsIntegrity(document: Buffer, integrity: string): boolean {
 }
 
 /** @param vct that the document is of. @throws Refusal `type_metadata_invalid`. */
-export function readType(text: string, vct: string): ReadType {
+export function parseType(text: string, vct: string): ReadType {
   const document = parseJsonObject(text, MAX_DEPTH, MAX_MEMBERS);
   if (document === undefined) throw broken('its metadata are no JSON object');
   // SD-JWT VC section 5.2
@@ -49,14 +49,14 @@ export function readType(text: string, vct: string): ReadType {
   if (!Array.isArray(claims) || claims.length > MAX_CLAIMS) throw broken('claims of its metadata');
   if (base !== undefined && typeof base !== 'string') throw broken('extends of its metadata');
   return {
-    claims: (claims as readonly Json[]).map(readClaim),
+    claims: (claims as readonly Json[]).map(parseClaim),
     ...(base !== undefined && {
       base: { vct: base, integrity: typeof integrity === 'string' ? integrity : undefined },
     }),
   };
 }
 
-function readClaim(value: Json): PresentedTypeClaim {
+function parseClaim(value: Json): PresentedTypeClaim {
   const { path, mandatory = false, sd = 'allowed' }: JsonObject = isJsonObject(value) ? value : {};
   const isPath =
     Array.isArray(path) &&
@@ -64,8 +64,7 @@ function readClaim(value: Json): PresentedTypeClaim {
     path.length <= MAX_DEPTH &&
     path.every((part) => part === null || typeof part === 'string' || Number.isSafeInteger(part));
   const known = SD.find((one) => one === sd);
-  if (!isPath || typeof mandatory !== 'boolean' || known === undefined)
-    throw broken('an entry of claims in its metadata');
+  if (!isPath || typeof mandatory !== 'boolean' || known === undefined) throw broken('an entry of claims in its metadata');
   return { path: path as PresentedTypeClaim['path'], mandatory, sd: known };
 }
 
@@ -75,11 +74,7 @@ function readClaim(value: Json): PresentedTypeClaim {
  * @param visible what every presentation of the credential shows, digests and all.
  * @returns the name of a claim and what is wrong with it, never a value.
  */
-export function typeFault(
-  rules: readonly PresentedTypeClaim[],
-  claims: DisclosedObject,
-  visible: JsonObject,
-): string | undefined {
+export function findTypeProblem(rules: readonly PresentedTypeClaim[], claims: DisclosedObject, visible: JsonObject): string | undefined {
   for (const { path, mandatory, sd } of rules) {
     if (PROTOCOL_CLAIMS.has(String(path[0]))) continue;
     const places = placesOf(claims, visible, path);
@@ -94,11 +89,7 @@ export function typeFault(
 /** Of each value that the path selects whether its holder could have withheld just that; `below` what could be withheld as a whole. */
 type Place = 'visible' | 'hidden' | 'below';
 
-function placesOf(
-  value: Disclosed,
-  visible: Json | undefined,
-  [component, ...rest]: PresentedTypeClaim['path'],
-): readonly Place[] {
+function placesOf(value: Disclosed, visible: Json | undefined, [component, ...rest]: PresentedTypeClaim['path']): readonly Place[] {
   const at = (member: Disclosed, shown: Json | undefined): readonly Place[] => {
     const isShown = shown !== undefined && !isDigest(shown);
     if (rest.length > 0) return placesOf(member, isShown ? shown : undefined, rest);

@@ -1,7 +1,7 @@
+import type { CompiledQuery } from '../dcql/compile.ts';
+import { complete } from '../dcql/vp-token.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { RefusalReason } from '../shared/refusal.ts';
-import type { CompiledQuery } from './dcql/compile.ts';
-import { complete } from './dcql/vp-token.ts';
 import type { PresentedIssuer } from './presented-issuer.ts';
 import { type ReportedPresentation, reportOf, responseFault } from './report.ts';
 import type { Authentication } from './sca/authentication.ts';
@@ -45,20 +45,12 @@ export type Verdict = {
  * Judges a response by its checked presentations (OpenID4VP 1.0 sections 6.4, 8.6 and 14.1).
  * @param transactionData the entries of the request as they were sent; each wants one confirmation.
  */
-export function judge(
-  query: CompiledQuery,
-  checked: readonly CheckedPresentation[],
-  transactionData: readonly string[],
-): Verdict {
-  const presentations = refuseRepeated(checked);
+export function decideVerdict(query: CompiledQuery, checked: readonly CheckedPresentation[], transactionData: readonly string[]): Verdict {
+  const presentations = rejectRepeated(checked);
   const others = sharedBetweenQueries(presentations);
-  const report = presentations.flatMap((one) =>
-    one.accepted ? [...reportOf(one), ...others(one)] : reportOf(one, one),
-  );
-  const faults = faultsOf(query, presentations, transactionData);
-  if (faults.length === 0) {
-    return { good: true, credentials: goodResults(query, presentations), report, reasons: [] };
-  }
+  const report = presentations.flatMap((one) => (one.accepted ? [...reportOf(one), ...others(one)] : reportOf(one, one)));
+  const faults = findResponseProblems(query, presentations, transactionData);
+  if (faults.length === 0) return { good: true, credentials: goodResults(query, presentations), report, reasons: [] };
   const refusals = presentations.flatMap((one) => (one.accepted ? [] : [`${one.queryId}: ${one.reason}`]));
   return {
     good: false,
@@ -69,7 +61,7 @@ export function judge(
 }
 
 /** A credential counts once for a query, however often it is sent (OpenID4VP 1.0 section 6.1, `multiple`). */
-function refuseRepeated(presentations: readonly CheckedPresentation[]): readonly CheckedPresentation[] {
+function rejectRepeated(presentations: readonly CheckedPresentation[]): readonly CheckedPresentation[] {
   const seen = new Set<string>();
   return presentations.map((one) => {
     if (!one.accepted) return one;
@@ -79,11 +71,7 @@ function refuseRepeated(presentations: readonly CheckedPresentation[]): readonly
       return one;
     }
     const { queryId, index, format, inputs } = one;
-    const refusal = {
-      reason: 'repeated_credential',
-      detail: 'sent before for this query',
-      spoilsAll: false,
-    } as const;
+    const refusal = { reason: 'repeated_credential', detail: 'sent before for this query', spoilsAll: false } as const;
     return { queryId, index, format, inputs, accepted: false, ...refusal };
   });
 }
@@ -115,7 +103,7 @@ function sharedBetweenQueries(presentations: readonly CheckedPresentation[]) {
 
 type Fault = { readonly reason: string; readonly section: string };
 
-function faultsOf(
+function findResponseProblems(
   query: CompiledQuery,
   presentations: readonly CheckedPresentation[],
   transactionData: readonly string[],
@@ -138,10 +126,7 @@ function faultsOf(
 }
 
 /** OpenID4VP 1.0 section 6.4.2: what stands in no set was not requested; an optional answer may be absent. */
-function goodResults(
-  query: CompiledQuery,
-  presentations: readonly CheckedPresentation[],
-): CredentialResult[] {
+function goodResults(query: CompiledQuery, presentations: readonly CheckedPresentation[]): CredentialResult[] {
   return resultsOf(query, presentations).flatMap(({ id, own }): CredentialResult[] => {
     if (own.length === 0) return [];
     const accepted = own.filter((one) => one.accepted);

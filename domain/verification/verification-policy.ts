@@ -2,10 +2,7 @@ import type { PresentationConfiguration } from './configuration.ts';
 
 /** The part of a presentation configuration that decides whether a presentation is accepted, and what is kept of it. */
 export type VerificationPolicy = Partial<
-  Pick<
-    PresentationConfiguration,
-    'trustAnchors' | 'mdlProfile' | 'certificateRevocation' | 'values' | 'typeMetadata'
-  >
+  Pick<PresentationConfiguration, 'trustAnchors' | 'mdlProfile' | 'certificateRevocation' | 'values' | 'typeMetadata'>
 >;
 
 /** Characters of a policy that a session keeps. Hundreds of certificates are not copied into every session. */
@@ -29,10 +26,7 @@ export function policyOf({
  * @param authorities PEM by key chain: a named chain counts by the certificate that it has now, too.
  * @returns undefined for a policy that is too large to be kept; the configuration decides then, as it is at the response.
  */
-export function frozenPolicy(
-  configuration: VerificationPolicy,
-  authorities: ReadonlyMap<string, string>,
-): VerificationPolicy | undefined {
+export function frozenPolicy(configuration: VerificationPolicy, authorities: ReadonlyMap<string, string>): VerificationPolicy | undefined {
   const { trustAnchors, ...rest } = policyOf(configuration);
   const frozen = trustAnchors?.flatMap((anchor) => {
     const certificate = 'keyChainId' in anchor ? authorities.get(anchor.keyChainId) : undefined;

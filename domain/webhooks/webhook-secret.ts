@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { wholeNumber } from '../shared/bounds.ts';
 import type { Timed } from '../shared/resource.ts';
 
@@ -11,23 +11,19 @@ const MAX_FORMER = 3;
 const MAX_OVERLAP_SECONDS = 604_800;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
-const Signing = z
-  .enum(['v1', 'off'])
-  .describe('`v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none');
+const Signing = z.enum(['v1', 'off']).describe('`v1`: calls bear a signature of the Standard Webhooks; `off`: they bear none');
 
-export const WebhookSecretUpdate = z.object({ signing: Signing }).meta({ id: 'WebhookSecretUpdate' });
+export const WebhookSecretUpdate = object({ signing: Signing }).meta({ id: 'WebhookSecretUpdate' });
 export type WebhookSecretUpdate = z.infer<typeof WebhookSecretUpdate>;
 
-export const WebhookSecretRotation = z
-  .object({
-    overlapSeconds: wholeNumber(0, MAX_OVERLAP_SECONDS)
-      .nullish()
-      .describe(
-        `Seconds that the secret so far goes on signing beside the new one; ${DEFAULT_OVERLAP_SECONDS} unless stated. ` +
-          'With 0 nothing but the new one signs from now on',
-      ),
-  })
-  .meta({ id: 'WebhookSecretRotation' });
+export const WebhookSecretRotation = object({
+  overlapSeconds: wholeNumber(0, MAX_OVERLAP_SECONDS)
+    .nullish()
+    .describe(
+      `Seconds that the secret so far goes on signing beside the new one; ${DEFAULT_OVERLAP_SECONDS} unless stated. ` +
+        'With 0 nothing but the new one signs from now on',
+    ),
+}).meta({ id: 'WebhookSecretRotation' });
 export type WebhookSecretRotation = z.infer<typeof WebhookSecretRotation>;
 
 type SigningSecret = {
@@ -48,13 +44,7 @@ export type WebhookSecret = Timed & {
 };
 
 /** How it stands with a tenant that has written nothing: calls are signed, with a secret that nobody knows. */
-export const UNTOLD: WebhookSecret = {
-  id: 'default',
-  signing: 'v1',
-  former: [],
-  createdAt: new Date(0),
-  updatedAt: new Date(0),
-};
+export const UNTOLD: WebhookSecret = { id: 'default', signing: 'v1', former: [], createdAt: new Date(0), updatedAt: new Date(0) };
 
 export function writeSecret(bytes: Uint8Array): string {
   return PREFIX + Buffer.from(bytes).toString('base64');
@@ -72,8 +62,7 @@ export function rotateWebhookSecret(
 ): WebhookSecret & Required<Pick<WebhookSecret, 'current'>> {
   const { current, former, ...rest } = before ?? { ...UNTOLD, createdAt: now };
   const overlapMs = (overlapSeconds ?? DEFAULT_OVERLAP_SECONDS) * 1000;
-  const replaced =
-    current === undefined ? [] : [{ ...current, signsUntil: new Date(now.getTime() + overlapMs) }];
+  const replaced = current === undefined ? [] : [{ ...current, signsUntil: new Date(now.getTime() + overlapMs) }];
   return {
     ...rest,
     current: { secret, createdAt: now },
@@ -82,11 +71,7 @@ export function rotateWebhookSecret(
   };
 }
 
-export function switchWebhookSigning(
-  before: WebhookSecret | undefined,
-  { signing }: WebhookSecretUpdate,
-  now: Date,
-): WebhookSecret {
+export function switchWebhookSigning(before: WebhookSecret | undefined, { signing }: WebhookSecretUpdate, now: Date): WebhookSecret {
   return { ...(before ?? { ...UNTOLD, createdAt: now }), signing, updatedAt: now };
 }
 
@@ -99,11 +84,7 @@ export function formerSigning({ former }: WebhookSecret, now: Date): readonly Fo
  * The keys that sign a call at this time, the present one first; none where signing is off.
  * @param untold makes the key that signs as long as nobody was told one.
  */
-export function signingKeys(
-  secret: WebhookSecret,
-  now: Date,
-  untold: () => Uint8Array,
-): readonly Uint8Array[] {
+export function signingKeys(secret: WebhookSecret, now: Date, untold: () => Uint8Array): readonly Uint8Array[] {
   if (secret.signing === 'off') return [];
   if (secret.current === undefined) return [untold()];
   return [secret.current, ...formerSigning(secret, now)].map(keyOf);

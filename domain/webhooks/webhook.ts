@@ -40,9 +40,7 @@ const ApiKeyAuth = written({
       .regex(TOKEN, 'Give a header name.')
       .refine(isFreeHeader, 'This header is set by the service itself.')
       .refine(isNoSignature, 'The service signs webhooks with headers of this kind; use another name.')
-      .describe(
-        'Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-`',
-      ),
+      .describe('Such as `Authorization`; none of the connection, none that begins with `content-` or `webhook-`'),
     value: z
       .string()
       .max(4096)
@@ -56,9 +54,7 @@ const ApiKeyAuth = written({
 
 /** Where a customer's backend is called, and the key that it asks for. The key is sealed wherever it is stored. */
 export const WebhookConfig = written({
-  url: WebAddress.describe(
-    'Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed',
-  ),
+  url: WebAddress.describe('Public https, or an address that `OUTBOUND_ALLOW` names; redirects are not followed'),
   auth: ApiKeyAuth.optional().describe('A header that the call bears; without it none'),
 });
 export type WebhookConfig = z.infer<typeof WebhookConfig>;

@@ -23,11 +23,8 @@ export function shopPage() {
 /** @param order `uri` starts a wallet on this device. @param svg QR code of its `crossDeviceUri`. */
 export function orderPage({ uri, state }, svg) {
   const isOpen = state === 'waiting' || state === 'scanned';
-  const code =
-    state === 'waiting' ? `${svg}<p><a href="${escaped(uri)}">Open my wallet on this device</a></p>` : '';
-  return page(
-    `<h1>Your order</h1><p role="status">${WORDS[state]}</p>${code}${isOpen ? reloader(state) : ''}`,
-  );
+  const code = state === 'waiting' ? `${svg}<p><a href="${escaped(uri)}">Open my wallet on this device</a></p>` : '';
+  return page(`<h1>Your order</h1><p role="status">${WORDS[state]}</p>${code}${isOpen ? reloader(state) : ''}`);
 }
 
 /** Asks the shop, not the service: no token of the service ever reaches a browser. */

@@ -71,27 +71,23 @@ app.get('/order/state', (request, response) => {
 });
 
 /** The answer of the wallet, before the wallet itself hears that it was taken. */
-app.post(
-  '/webhooks/vidimus',
-  express.raw({ type: 'application/json', limit: '1mb' }),
-  async (request, response) => {
-    let delivery;
-    try {
-      delivery = await verifyWebhook(request.headers, request.body, WEBHOOK_SECRET);
-    } catch (error) {
-      console.error(`a webhook was refused: ${error.message}`);
-      return response.status(401).end();
-    }
-    const { session, credentials } = delivery.body;
-    const order = orders.get(orderOfSession.get(session));
-    // A delivery that comes twice says the same twice.
-    if (order !== undefined) {
-      const age = credentials.find(({ id }) => id === 'age')?.values;
-      order.isAdult = age?.age_equal_or_over?.['18'] === true;
-    }
-    response.status(204).end();
-  },
-);
+app.post('/webhooks/vidimus', express.raw({ type: 'application/json', limit: '1mb' }), async (request, response) => {
+  let delivery;
+  try {
+    delivery = await verifyWebhook(request.headers, request.body, WEBHOOK_SECRET);
+  } catch (error) {
+    console.error(`a webhook was refused: ${error.message}`);
+    return response.status(401).end();
+  }
+  const { session, credentials } = delivery.body;
+  const order = orders.get(orderOfSession.get(session));
+  // A delivery that comes twice says the same twice.
+  if (order !== undefined) {
+    const age = credentials.find(({ id }) => id === 'age')?.values;
+    order.isAdult = age?.age_equal_or_over?.['18'] === true;
+  }
+  response.status(204).end();
+});
 
 /** Waits until the wallet has answered, or nobody has in time. */
 async function follow(id, session) {
@@ -101,8 +97,7 @@ async function follow(id, session) {
       if (status === 'fetched') order.state = 'scanned';
     };
     const ended = await vidimus.waitForSession(session, { onStatus });
-    if (ended.status !== 'completed')
-      console.error(`order ${id.slice(0, 8)}: ${ended.failure?.code ?? ended.status}`);
+    if (ended.status !== 'completed') console.error(`order ${id.slice(0, 8)}: ${ended.failure?.code ?? ended.status}`);
     const isGood = ended.status === 'completed' && order.isAdult;
     order.state = isGood ? 'approved' : ended.status === 'expired' ? 'expired' : 'refused';
   } catch (error) {

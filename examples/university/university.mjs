@@ -31,25 +31,19 @@ const app = express();
 app.disable('x-powered-by');
 
 /** The service asks for claims when a wallet collects, so nothing that was put down in an offer is out of date. */
-app.post(
-  '/webhooks/claims',
-  express.raw({ type: 'application/json', limit: '1mb' }),
-  async (request, response) => {
-    let delivery;
-    try {
-      delivery = await verifyWebhook(request.headers, request.body, WEBHOOK_SECRET);
-    } catch (error) {
-      console.error(`a webhook was refused: ${error.message}`);
-      return response.status(401).end();
-    }
-    const { session, credential_configuration_id: configuration } = delivery.body;
-    const student = students.get(studentOfSession.get(session));
-    if (student === undefined) return response.status(404).end();
-    response.json(
-      student.isSigned ? { [configuration]: claimsOf(student) } : { deferred: true, interval: 5 },
-    );
-  },
-);
+app.post('/webhooks/claims', express.raw({ type: 'application/json', limit: '1mb' }), async (request, response) => {
+  let delivery;
+  try {
+    delivery = await verifyWebhook(request.headers, request.body, WEBHOOK_SECRET);
+  } catch (error) {
+    console.error(`a webhook was refused: ${error.message}`);
+    return response.status(401).end();
+  }
+  const { session, credential_configuration_id: configuration } = delivery.body;
+  const student = students.get(studentOfSession.get(session));
+  if (student === undefined) return response.status(404).end();
+  response.json(student.isSigned ? { [configuration]: claimsOf(student) } : { deferred: true, interval: 5 });
+});
 
 /** What the staff does. In front of it stands the login of the university, which is not shown here. */
 const staff = express.Router();
@@ -108,8 +102,7 @@ staff.post('/students/:number/revoke', async (request, response) => {
   response.status(204).end();
 });
 
-const sessionsOf = (number) =>
-  [...studentOfSession].flatMap(([session, of]) => (of === number ? [session] : []));
+const sessionsOf = (number) => [...studentOfSession].flatMap(([session, of]) => (of === number ? [session] : []));
 
 /** What is issued, written anew at each start. */
 async function writeConfiguration() {

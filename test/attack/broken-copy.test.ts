@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
-import { startAttackedService } from '../support/attacked-service.ts';
+import { type AttackRun, attack, linesOf, startAttackedService } from '../support/attacked-service.ts';
 import { FAULTS, type PlantedFault } from './faults.ts';
 
 /**
@@ -32,9 +31,7 @@ describe('the attack tool on services with planted faults', () => {
   const runs = new Map<PlantedFault, AttackRun>();
 
   before(async () => {
-    const waiting = Array.from({ length: SERVICES }, (_, service) =>
-      FAULTS.filter((_fault, index) => index % SERVICES === service),
-    );
+    const waiting = Array.from({ length: SERVICES }, (_, service) => FAULTS.filter((_fault, index) => index % SERVICES === service));
     const work = async () => {
       for (let faults = waiting.shift(); faults !== undefined; faults = waiting.shift()) {
         const run = await runOn(faults);

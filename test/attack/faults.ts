@@ -27,7 +27,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'offers',
     fault: 'answers may be kept by caches',
-    file: 'adapters/http/send.ts',
+    file: 'adapters/http/output/send.ts',
     from: "if (surface !== 'document') response.setHeader('Cache-Control', 'no-store');",
     to: '',
     foundBy: 'an offer that caches may keep',
@@ -43,7 +43,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'token-requests',
     fault: 'of a repeated parameter the last counts',
-    file: 'adapters/http/read-form.ts',
+    file: 'adapters/http/input/read-body.ts',
     from: 'if (names.has(name)) throw',
     to: 'if (false) throw',
     foundBy: 'a bad code and a good one',
@@ -75,7 +75,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'refresh',
     fault: 'refresh tokens are bound to no key',
-    file: 'application/oauth/refresh-access.ts',
+    file: 'application/oauth/refresh-token-grant.ts',
     from: 'holder.authenticated !== true && holder.keyThumbprint !== proof?.thumbprint',
     to: 'false',
     foundBy: 'a refresh token with another key',
@@ -124,8 +124,8 @@ export const FAULTS: readonly PlantedFault[] = [
     family: 'credential-requests',
     fault: 'a batch has any size',
     file: 'domain/issuance/credential-request.ts',
-    from: 'if (texts.length > most) {',
-    to: 'if (false) {',
+    from: 'if (texts.length > most)',
+    to: 'if (false)',
     foundBy: 'more keys than a batch has',
   },
   {
@@ -140,7 +140,7 @@ export const FAULTS: readonly PlantedFault[] = [
     family: 'deferred',
     fault: 'a transaction is handed to whoever names it',
     file: 'application/issuance/retrieve-deferred.ts',
-    from: 'transaction.sessionId === session?.id &&\n      transaction.grantId === (token.grantId ?? null);',
+    from: 'transaction.sessionId === session?.id && transaction.grantId === (token.grantId ?? null);',
     to: 'true;',
     foundBy: 'the transaction of another',
   },
@@ -155,7 +155,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'issuer-http',
     fault: 'pages of others may read with cookies',
-    file: 'adapters/http/cross-origin.ts',
+    file: 'adapters/http/server/router.ts',
     from: "response.setHeader('Access-Control-Allow-Origin', '*');",
     to: "response.setHeader('Access-Control-Allow-Origin', '*'); response.setHeader('Access-Control-Allow-Credentials', 'true');",
     foundBy: 'a page that asks for the metadata with cookies',
@@ -175,7 +175,7 @@ export const FAULTS: readonly PlantedFault[] = [
     from: 'redeem: { consumed: false, unexpired: true',
     to: 'redeem: { consumed: undefined, unexpired: true',
     also: {
-      file: 'application/oauth/redeem-grant.ts',
+      file: 'application/oauth/pre-authorized-code-grant.ts',
       from: 'await known.claim({ ...change, uses: caller.used }, refusals);',
       to: 'await new Promise((resolve) => setTimeout(resolve, 30)); await known.claim({ ...change, uses: caller.used }, refusals);',
     },
@@ -208,7 +208,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'vp-token',
     fault: 'one query may be answered more than once',
-    file: 'domain/verification/dcql/vp-token.ts',
+    file: 'domain/dcql/vp-token.ts',
     from: 'if (list.length > 1 && !credential.multiple)',
     to: 'if (false)',
     foundBy: 'one presentation twice',
@@ -232,7 +232,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'issuer-trust',
     fault: "the issuer's signature is not verified",
-    file: 'application/verification/check-sd-jwt-vc.ts',
+    file: 'application/verification/verify-sd-jwt-vc.ts',
     from: "if (!ports.signatures.verify(key, signingInput, signature)) throw new Refusal('issuer_signature');",
     to: '',
     foundBy: 'the right chain and another signature',
@@ -248,7 +248,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     family: 'mdoc',
     fault: "the device's signature is not verified",
-    file: 'application/verification/check-mdoc.ts',
+    file: 'application/verification/verify-mdoc.ts',
     from: "if (!isSigned) throw new Refusal('device_signature');",
     to: '',
     foundBy: 'the signature of another device',

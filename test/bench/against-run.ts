@@ -1,12 +1,12 @@
 import { type Cast, withCast } from './cast.ts';
 import { Meter } from './meter.ts';
 import type { BenchOptions } from './options.ts';
-import { busyMs, type Comparison, comparePairs, describeComparison, type PairTimes } from './pairs.ts';
+import { busyMs, type Comparison, comparePairs, describeComparison, type PairTimes, relativeSpread } from './pairs.ts';
 import { analyze, preloadSessions } from './preload.ts';
 import { makeRevocable } from './revocable.ts';
-import { type PresentationScenario, SCENARIOS, type ScenarioName } from './scenarios.ts';
+import { type Growth, type PresentationScenario, SCENARIOS, type ScenarioName } from './scenarios.ts';
 import type { Variant } from './service-process.ts';
-import { setUpTenant } from './tenant-setup.ts';
+import { addKeyChains, addTenants, setUpTenant } from './tenant-setup.ts';
 import { WalletsProcess } from './wallets-process.ts';
 import type { DatabaseKind, World } from './world.ts';
 
@@ -34,9 +34,7 @@ export async function runAgainst(
   stored: { readonly a: Stored; readonly b: Stored } = { a: EQUAL, b: EQUAL },
 ): Promise<PairedRun | undefined> {
   const wallets = new WalletsProcess();
-  const scenarios = SCENARIOS.map(({ name }) => name).filter(
-    (name) => options.only.size === 0 || options.only.has(name),
-  );
+  const scenarios = SCENARIOS.map(({ name }) => name).filter((name) => options.only.size === 0 || options.only.has(name));
   const times: PairTimes = {
     warmUpMs: options.warmUpSeconds * 1000,
     windowMs: options.measuredSeconds * 1000,
@@ -49,8 +47,7 @@ export async function runAgainst(
       { ...options, profileFolder: undefined, variant },
       async (b): Promise<PairedRun> => {
         console.log(`${kind}: preparing both services`);
-        for (const [cast, has] of [[a, stored.a] as const, [b, stored.b] as const])
-          await prepare(cast, scenarios, times, has);
+        for (const [cast, has] of [[a, stored.a] as const, [b, stored.b] as const]) await prepare(cast, scenarios, times, has);
         const meters = [await Meter.of(a), await Meter.of(b)] as const;
         const comparisons: Comparison[] = [];
         let order = [a, b];
@@ -82,11 +79,7 @@ async function prepare(
 ): Promise<void> {
   const { url, service, wallets, provider } = cast;
   await service.start();
-  const world = await setUpTenant(
-    service.origin,
-    provider,
-    listCapacity === undefined ? {} : { listCapacity },
-  );
+  const world = await setUpTenant(service.origin, provider, listCapacity === undefined ? {} : { listCapacity });
   await wallets.prepare(world);
   await wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
   for (const format of new Set(scenarios.flatMap((name) => asked(name, world.asking))))
@@ -99,4 +92,36 @@ async function prepare(
 
 function asked(name: ScenarioName, asking: World['asking']) {
   return asking[name as PresentationScenario]?.queries.map(({ format }) => format) ?? [];
+}
+
+const MANY = { sessions: 1_000_000, tenants: 1_000, lists: 1_000_000, keys: 1_000 } as const;
+/** With `--quick`. */
+const SHARE = 0.1;
+/** How much dearer a flow may be with all of it. */
+const ALLOWED = 1.05;
+const NO_QUOTA = { QUOTA_KEY_CHAINS: '5000' };
+
+/** Compares the service with little in its database (A) and the same with much (B). */
+export function runGrowth(kind: DatabaseKind, options: BenchOptions): Promise<PairedRun | undefined> {
+  const grown = (growth: Growth) => (options.grow.includes(growth) ? Math.ceil(MANY[growth] * (options.quick ? SHARE : 1)) : 0);
+  const b: Stored = {
+    sessions: grown('sessions'),
+    ...(grown('lists') > 0 && { listCapacity: grown('lists') }),
+    more: async ({ service }, world) => {
+      await addTenants(service.origin, grown('tenants'));
+      await addKeyChains(world, grown('keys'));
+    },
+  };
+  return runAgainst(kind, options, { environment: NO_QUOTA }, { a: { sessions: 0 }, b });
+}
+
+/** @returns what is dearer by more than is allowed and than noise explains. */
+export function growthFaults({ database, comparisons }: PairedRun): readonly string[] {
+  return comparisons
+    .filter(grows)
+    .map(({ scenario, sum }) => `${database}: ${scenario} is dearer with much stored, ×${sum.median.toFixed(3)}`);
+}
+
+function grows({ sum }: Pick<Comparison, 'sum'>): boolean {
+  return sum.median > ALLOWED + relativeSpread(sum);
 }

@@ -3,20 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type PairedRun, runAgainst } from './against-run.ts';
-import {
-  baselineOf,
-  changesSince,
-  describeChange,
-  notIn,
-  readBaseline,
-  thisMachine,
-  writeBaseline,
-} from './baseline.ts';
-import { chartOf } from './chart.ts';
+import { growthFaults, type PairedRun, runAgainst, runGrowth } from './against-run.ts';
+import { baselineOf, changesSince, chartOf, describeChange, notIn, readBaseline, thisMachine, writeBaseline } from './baseline.ts';
 import { countFlows, writeCounts } from './counts.ts';
 import { type DatabaseRun, runDatabase } from './database-run.ts';
-import { growthFaults, runGrowth } from './grow-run.ts';
 import { describeLists, GAP_LIMIT_MS, MEMORY_LIMIT_MB, runLists } from './lists-run.ts';
 import { describeMemory, runMemory } from './memory-run.ts';
 import { runNoisy } from './noisy-run.ts';
@@ -64,9 +54,7 @@ async function runScenarios(kind: DatabaseKind, options: BenchOptions, outcome: 
   outcome.runs.push({ ...run, judgements: report.judgements, faults: report.faults });
   outcome.texts.push(report.text);
   if (options.quick)
-    outcome.texts.push(
-      'a quick run looks and does not judge: its processes are young, which is dearer, and its windows short',
-    );
+    outcome.texts.push('a quick run looks and does not judge: its processes are young, which is dearer, and its windows short');
   outcome.faults.push(...report.faults.map((fault) => `${kind}: ${fault}`));
 }
 
@@ -86,11 +74,7 @@ async function runGrowing(kind: DatabaseKind, options: BenchOptions, outcome: Ou
 }
 
 /** With few sessions stored and with many. */
-async function runBackground(
-  kind: DatabaseKind,
-  { stored = 0 }: BenchOptions,
-  outcome: Outcome,
-): Promise<void> {
+async function runBackground(kind: DatabaseKind, { stored = 0 }: BenchOptions, outcome: Outcome): Promise<void> {
   const few = stored > FEW_STORED ? await runStored(kind, FEW_STORED) : undefined;
   const many = await runStored(kind, stored);
   if (many === undefined) return;
@@ -111,11 +95,7 @@ async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome:
   }
 }
 
-async function runManyLists(
-  _kind: DatabaseKind,
-  { against, profileFolder }: BenchOptions,
-  outcome: Outcome,
-): Promise<void> {
+async function runManyLists(_kind: DatabaseKind, { against, profileFolder }: BenchOptions, outcome: Outcome): Promise<void> {
   if (against !== undefined) {
     const before = await runLists('compared', profileFolder, against);
     outcome.runs.push(before);
@@ -125,16 +105,12 @@ async function runManyLists(
   outcome.runs.push(run);
   outcome.texts.push(describeLists(run));
   if (run.read < run.lists) outcome.faults.push(`${run.lists - run.read} lists were not read`);
-  if (run.longestComputedMs > GAP_LIMIT_MS)
-    outcome.faults.push(`a response waited for ${run.longestComputedMs.toFixed(0)} ms of the main thread`);
-  if (run.addedMegabytes > MEMORY_LIMIT_MB)
-    outcome.faults.push(`${run.addedMegabytes.toFixed(0)} MB more than idle`);
+  if (run.longestTurnMs > GAP_LIMIT_MS) outcome.faults.push(`the main thread computed for ${run.longestTurnMs.toFixed(0)} ms in one turn`);
+  if (run.addedMegabytes > MEMORY_LIMIT_MB) outcome.faults.push(`${run.addedMegabytes.toFixed(0)} MB more than idle`);
 }
 
 function wrongAnswers({ database, comparisons }: PairedRun): readonly string[] {
-  return comparisons
-    .filter(({ errors }) => errors > 0)
-    .map(({ scenario, errors }) => `${database}: ${scenario}: ${errors} errors`);
+  return comparisons.filter(({ errors }) => errors > 0).map(({ scenario, errors }) => `${database}: ${scenario}: ${errors} errors`);
 }
 
 function comparing(variant: Variant): Mode['run'] {
@@ -183,8 +159,7 @@ function understood(): BenchOptions {
       process.exit(0);
     }
     // Before minutes are spent on what could not be compared.
-    if (options.baseline !== undefined)
-      changesSince(readBaseline(options.baseline), baselineOf([]), options.otherMachine);
+    if (options.baseline !== undefined) changesSince(readBaseline(options.baseline), baselineOf([]), options.otherMachine);
     // Only what is understood is worth a build.
     const build = fileURLToPath(new URL('../../tools/build.mjs', import.meta.url));
     execFileSync(process.execPath, [build], { stdio: 'inherit' });

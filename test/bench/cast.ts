@@ -39,11 +39,7 @@ export async function withCast<T>(
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
   /** What there is by now, the last first. */
-  const ends: (() => unknown)[] = [
-    () => database.drop(),
-    () => rmSync(dataFolder, { recursive: true, force: true }),
-    () => wallets.stop(),
-  ];
+  const ends: (() => unknown)[] = [() => database.drop(), () => rmSync(dataFolder, { recursive: true, force: true }), () => wallets.stop()];
   const end = async () => {
     for (let last = ends.pop(); last !== undefined; last = ends.pop()) await last();
   };
@@ -92,8 +88,7 @@ async function leave(): Promise<void> {
   isLeaving = true;
   console.log('stopped; what was made for the measurement is removed');
   // The one that was made last rests on those before it.
-  for (const end of [...onStage].toReversed())
-    await end().catch((error: Error) => console.error(error.message));
+  for (const end of [...onStage].toReversed()) await end().catch((error: Error) => console.error(error.message));
   process.exit(130);
 }
 

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { Store } from '../../application/ports/store.ts';
-import { type CountedWork, countWork, type Work } from '../support/counted-work.ts';
-import { type CountingProxy, countingProxy, type Traffic } from '../support/counting-proxy.ts';
 import { databases } from '../support/databases.ts';
+import { type CountedWork, countWork, type Work } from '../support/measurements.ts';
+import { type CountingProxy, countingProxy, type Traffic } from '../support/proxies.ts';
 import { startTestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 import { Flows } from './flows.ts';
@@ -104,8 +104,7 @@ async function countFlow(name: ScenarioName, flows: Flows, counter: Counter): Pr
 }
 
 function least(all: readonly (Counts | undefined)[]): Counts {
-  const of = (name: keyof Counts) =>
-    Math.min(...all.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
+  const of = (name: keyof Counts) => Math.min(...all.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
   return {
     roundTrips: of('roundTrips'),
     statements: of('statements'),

@@ -30,16 +30,7 @@ export type DatabaseRun = {
 
 /** Whose cost must not grow with the tables. */
 const GROWING: readonly ScenarioName[] = ['issue', 'session', 'status-list', 'revoke-read'];
-const ISSUING: readonly ScenarioName[] = [
-  'issue',
-  'issue-status',
-  'issue-mdoc',
-  'batch',
-  'code',
-  'offer',
-  'session',
-  'sessions',
-];
+const ISSUING: readonly ScenarioName[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code', 'offer', 'session', 'sessions'];
 const NEED_ENTRIES: readonly ScenarioName[] = ['status-list', 'revoke', 'revoke-read'];
 /** What they take away is made for one measurement. */
 const REVOKING: readonly ScenarioName[] = ['revoke', 'revoke-read'];
@@ -92,8 +83,7 @@ class Round {
     await this.#present();
     await this.#withStatuses(world);
     const [first] = this.#results.filter(({ tables }) => tables === 'many');
-    if (first !== undefined && !REVOKING.includes(first.scenario))
-      await this.#measure(first.scenario, 'again', this.#long);
+    if (first !== undefined && !REVOKING.includes(first.scenario)) await this.#measure(first.scenario, 'again', this.#long);
     if (service.starts.length === 1) {
       await service.stop();
       await service.start();
@@ -146,9 +136,7 @@ class Round {
   }
 
   async #measure(scenario: ScenarioName, tables: Result['tables'], times: Times): Promise<void> {
-    process.stdout.write(
-      `${this.#kind}: ${scenario} (${tables === 'again' ? 'once more' : `${tables} rows`}) … `,
-    );
+    process.stdout.write(`${this.#kind}: ${scenario} (${tables === 'again' ? 'once more' : `${tables} rows`}) … `);
     const before = slownessNow();
     const cost = await this.#meter.measure(scenario, times);
     const result = { ...cost, scenario, tables, slowness: (before + slownessNow()) / 2 };

@@ -1,13 +1,4 @@
-import {
-  createECDH,
-  createPublicKey,
-  generateKeyPairSync,
-  hash,
-  type JsonWebKey,
-  randomBytes,
-  sign,
-  verify,
-} from 'node:crypto';
+import { createECDH, createPublicKey, generateKeyPairSync, hash, type JsonWebKey, randomBytes, sign, verify } from 'node:crypto';
 
 /** CPU milliseconds that one operation costs on one thread. */
 export type CryptoCosts = {
@@ -79,8 +70,7 @@ export function slownessNow(): number {
 }
 
 export function averageCosts(all: readonly CryptoCosts[]): CryptoCosts {
-  const mean = (of: (costs: CryptoCosts) => number) =>
-    all.reduce((sum, costs) => sum + of(costs), 0) / Math.max(1, all.length);
+  const mean = (of: (costs: CryptoCosts) => number) => all.reduce((sum, costs) => sum + of(costs), 0) / Math.max(1, all.length);
   return {
     reference: {
       signMs: mean(({ reference }) => reference.signMs),
@@ -102,9 +92,7 @@ function strangersKey(): JsonWebKey {
 /** The median of several rounds. */
 function cost(operation: () => unknown, roundMs = ROUND_MS): number {
   for (let i = 0; i < 200; i++) operation();
-  const rounds = Array.from({ length: ROUNDS }, () => round(operation, roundMs)).sort(
-    (one, other) => one - other,
-  );
+  const rounds = Array.from({ length: ROUNDS }, () => round(operation, roundMs)).sort((one, other) => one - other);
   return rounds[Math.floor(ROUNDS / 2)] ?? 0;
 }
 

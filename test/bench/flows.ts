@@ -1,32 +1,160 @@
-import { type Held, HeldCredentials } from './held-credentials.ts';
-import { expectStatus, HttpClient, json, pathOf, text, WrongAnswer } from './http-client.ts';
-import { Presentations } from './presentations.ts';
+import { expectStatus, HttpClient, json, pathOf, payloadOf, text, WrongAnswer } from './http-client.ts';
 import type { ScenarioName } from './scenarios.ts';
-import { StatusFlows } from './status-flows.ts';
 import {
   Attester,
+  type Bound,
   bind,
   disclosing,
   dpopProof,
+  encrypt,
   type KeyRing,
   keyProof,
+  presentMdoc,
+  showing,
   type WalletKey,
 } from './wallet-crypto.ts';
-import { presentMdoc, showing } from './wallet-mdoc.ts';
-import {
-  ASKED,
-  BATCH,
-  CLAIMS,
-  DISCLOSURES,
-  DOC_TYPE,
-  ELEMENTS,
-  FORMATS,
-  type Format,
-  type World,
-} from './world.ts';
+import { ASKED, type Asking, BATCH, CLAIMS, DISCLOSURES, DOC_TYPE, ELEMENTS, FORMATS, type Format, type World } from './world.ts';
+
+/** A credential with a status. Nobody revokes it, so that it can be presented in every scenario. */
+export type Held = {
+  readonly credential: string;
+  readonly session: string;
+  /** Presents what verifiers ask for, bound to a request. */
+  readonly present: (request: Bound) => string;
+};
+
+/** What the wallets hold of one kind, used in turn. */
+export class HeldCredentials {
+  readonly all: Held[] = [];
+  #turn = 0;
+
+  next(): Held {
+    const held = this.all[this.#turn++ % this.all.length];
+    if (held === undefined) throw new Error('there is no credential for this');
+    return held;
+  }
+
+  /** Begins with the first credential again. */
+  rewind(): void {
+    this.#turn = 0;
+  }
+}
+
+/** What the flows of one tenant share. */
+export type Parts = {
+  readonly http: HttpClient;
+  readonly bearer: Readonly<Record<string, string>>;
+  readonly held: Readonly<Record<Format, HeldCredentials>>;
+};
+
+/** What verifiers and wallets do with one presentation request, from its making to its result. */
+export class Presentations {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Answers each query of the configuration with a credential of its own. */
+  async verify({ requestId, queries }: Asking): Promise<void> {
+    const { http, held: all } = this.#parts;
+    const bearer = { ...this.#parts.bearer };
+    const body = { response_type: 'uri', requestId };
+    const offer = json('request', await http.postJson('/verifier/offer', body, bearer), 201);
+    const uri = new URL(text('request', offer, 'uri'));
+    const served = await http.get(pathOf(uri.searchParams.get('request_uri')));
+    expectStatus('request object', served, 200);
+    const request = payloadOf(served.text);
+    const bound = boundTo(request);
+    const vpToken = Object.fromEntries(
+      queries.map(({ id, format }) => {
+        const held = all[format].next();
+        return [id, [held.present(bound)]];
+      }),
+    );
+    const plaintext = JSON.stringify({ vp_token: vpToken, state: request['state'] });
+    const response = { response: encrypt(plaintext, bound.encryptionKey) };
+    expectStatus('response', await http.postForm(pathOf(bound.responseUri), response), 200);
+    const session = text('request', offer, 'session');
+    checkResult(json('poll', await http.get(`/session/${session}`, bearer), 200), queries);
+  }
+}
+
+function boundTo(request: Readonly<Record<string, unknown>>): Bound {
+  const metadata = request['client_metadata'] as { jwks?: { keys?: Record<string, string>[] } } | undefined;
+  const { kid = '', x = '', y = '' } = metadata?.jwks?.keys?.[0] ?? {};
+  return {
+    nonce: text('request object', request, 'nonce'),
+    clientId: text('request object', request, 'client_id'),
+    responseUri: text('request object', request, 'response_uri'),
+    encryptionKey: { kid, x, y },
+  };
+}
+
+function checkResult(session: Readonly<Record<string, unknown>>, queries: Asking['queries']): void {
+  if (session['status'] !== 'completed') throw new WrongAnswer('poll', `status ${session['status']}`);
+  const credentials = (session['credentials'] ?? []) as readonly { id?: unknown; values?: unknown }[];
+  const isThere = queries.every(({ id, format }) => {
+    const values = JSON.stringify(credentials.find((one) => one.id === id)?.values ?? null);
+    return ASKED[format].every((name) => values.includes(`"${name}"`));
+  });
+  if (!isThere) throw new WrongAnswer('poll', 'the session does not have the disclosed values');
+}
+
+/** A session that issued a credential, and the list with its status. */
+export type Revocable = { readonly session: string; readonly listUri: string };
+
+const REVOKED = 1;
+
+/** What the issuer does with the status of a credential, and what others read of it. */
+export class StatusFlows {
+  readonly #parts: Parts;
+  /** Revoked is final, so each revocation takes a credential of its own. */
+  readonly #revocable: Revocable[] = [];
+  readonly #lastList = new Map<number, string>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  add(all: readonly Revocable[]): void {
+    for (const one of all) this.#revocable.push(one);
+  }
+
+  /** Of the first credential that the wallets hold. */
+  async read(): Promise<void> {
+    const [held] = this.#parts.held['dc+sd-jwt'].all;
+    const claims = payloadOf(held?.credential ?? '');
+    const { uri } = (claims['status'] as { status_list?: { uri?: string } } | undefined)?.status_list ?? {};
+    await this.#readList(uri ?? null);
+  }
+
+  /** @returns what was revoked. */
+  async revoke(): Promise<Revocable> {
+    const { http, bearer } = this.#parts;
+    const taken = this.#revocable.pop();
+    if (taken === undefined) throw new Error('too few credentials were made that can be revoked');
+    const body = { sessionId: taken.session, status: REVOKED };
+    expectStatus('revoke', await http.postJson('/session/revoke', body, { ...bearer }), 201);
+    return taken;
+  }
+
+  async revokeAndRead(wallet: number): Promise<void> {
+    const list = await this.#readList((await this.revoke()).listUri);
+    if (this.#lastList.get(wallet) === list) throw new WrongAnswer('status list', 'the change is not there');
+    this.#lastList.set(wallet, list);
+  }
+
+  async #readList(uri: string | null): Promise<string> {
+    const list = await this.#parts.http.get(pathOf(uri));
+    expectStatus('status list', list, 200);
+    if (list.text.split('.').length !== 3) throw new WrongAnswer('status list', 'not a JWT');
+    return list.text;
+  }
+}
 
 /** An access token and the key that it is bound to. */
-type Bound = { readonly accessToken: string; readonly dpopKey: WalletKey };
+type BoundToken = { readonly accessToken: string; readonly dpopKey: WalletKey };
 
 /** How a credential is presented, prepared when it is received. */
 const PRESENTER: Readonly<Record<Format, (credential: string, key: WalletKey) => Held['present']>> = {
@@ -45,7 +173,7 @@ type Variant = {
   readonly claims?: object;
   /** Keys, and so credentials, of one request. */
   readonly count?: number;
-  readonly token?: (uri: string) => Promise<Bound>;
+  readonly token?: (uri: string) => Promise<BoundToken>;
 };
 
 const REDIRECT_URI = 'https://wallet.example/callback';
@@ -165,24 +293,20 @@ export class Flows {
     return (fetched['grants'] ?? {}) as Record<string, Record<string, unknown>>;
   }
 
-  async #tokenByOffer(uri: string): Promise<Bound> {
+  async #tokenByOffer(uri: string): Promise<BoundToken> {
     const grant = (await this.#fetchGrants(uri))[GRANT] ?? {};
     const code = text('fetch offer', grant, 'pre-authorized_code');
     return this.#redeem({ grant_type: GRANT, 'pre-authorized_code': code }, this.#keys.take());
   }
 
   /** Over the page of the built-in server, as an attested wallet. */
-  async #tokenByCode(uri: string, scope: string): Promise<Bound> {
+  async #tokenByCode(uri: string, scope: string): Promise<BoundToken> {
     const tenant = `/${this.#world.tenantId}`;
     const grant = (await this.#fetchGrants(uri))['authorization_code'] ?? {};
     const [dpopKey, instance] = [this.#keys.take(), this.#keys.take()];
     const client_id = this.#attester.clientId;
     const attestation = this.#attester.attest(instance);
-    const challenge = text(
-      'challenge',
-      json('challenge', await this.#http.post(`${tenant}/challenge`), 200),
-      'attestation_challenge',
-    );
+    const challenge = text('challenge', json('challenge', await this.#http.post(`${tenant}/challenge`), 200), 'attestation_challenge');
     const attested = () => ({
       'oauth-client-attestation': attestation,
       'oauth-client-attestation-pop': this.#attester.prove(instance, this.#issuer, challenge),
@@ -221,7 +345,7 @@ export class Flows {
     form: Readonly<Record<string, string>>,
     dpopKey: WalletKey,
     more: Readonly<Record<string, string>> = {},
-  ): Promise<Bound> {
+  ): Promise<BoundToken> {
     const proof = { dpop: dpopProof(dpopKey, `${this.#issuer}/token`), ...more };
     const path = `/${this.#world.tenantId}/token`;
     const token = json('token', await this.#http.postForm(path, form, proof), 200);

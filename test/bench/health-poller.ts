@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 
 /**
@@ -6,10 +5,8 @@ import { get } from 'node:http';
  * end. Polls do not wait for each other, so one that is held up does not hide the next one.
  */
 const INTERVAL_MS = 10;
-const [address = '', pid = ''] = process.argv.slice(2);
+const [address = ''] = process.argv.slice(2);
 const milliseconds: number[] = [];
-/** What the main thread of the service computed while a response was awaited: other programs on the machine do not count. */
-const computed: number[] = [];
 let failures = 0;
 /** The poller may be kept from computing by others itself; what that takes at most is told beside the responses. */
 let ownDelay = 0;
@@ -17,14 +14,12 @@ let last = performance.now();
 
 const timer = setInterval(() => {
   const now = performance.now();
-  const before = computedMs();
   ownDelay = Math.max(ownDelay, now - last - INTERVAL_MS);
   last = now;
   get(address, (response) => {
     response.resume();
     response.once('end', () => {
       milliseconds.push(performance.now() - now);
-      computed.push(computedMs() - before);
       if (response.statusCode !== 200) failures++;
     });
   }).once('error', () => {
@@ -32,14 +27,7 @@ const timer = setInterval(() => {
   });
 }, INTERVAL_MS);
 
-function computedMs(): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6;
-}
-
 process.once('message', () => {
   clearInterval(timer);
-  setTimeout(
-    () => process.send?.({ milliseconds, computed, failures, ownDelay }, () => process.exit(0)),
-    200,
-  );
+  setTimeout(() => process.send?.({ milliseconds, failures, ownDelay }, () => process.exit(0)), 200);
 });

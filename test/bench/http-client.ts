@@ -29,11 +29,7 @@ export class HttpClient {
     return this.#request('POST', path, all, JSON.stringify(body));
   }
 
-  postForm(
-    path: string,
-    body: Record<string, string>,
-    headers: Record<string, string> = {},
-  ): Promise<Answer> {
+  postForm(path: string, body: Record<string, string>, headers: Record<string, string> = {}): Promise<Answer> {
     const all = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
     return this.#request('POST', path, all, new URLSearchParams(body).toString());
   }
@@ -46,21 +42,11 @@ export class HttpClient {
     return this.#pool.close();
   }
 
-  #request(
-    method: 'GET' | 'POST',
-    path: string,
-    headers: Record<string, string>,
-    body?: string,
-  ): Promise<Answer> {
+  #request(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Answer> {
     return this.#around(`${method} ${path}`, () => this.#send(method, path, headers, body));
   }
 
-  async #send(
-    method: 'GET' | 'POST',
-    path: string,
-    headers: Record<string, string>,
-    body?: string,
-  ): Promise<Answer> {
+  async #send(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Answer> {
     const options = { method, path, headers, ...(body === undefined ? {} : { body }) };
     const response = await this.#pool.request(options);
     const { location } = response.headers;
@@ -87,8 +73,7 @@ export class WrongAnswer extends Error {
 export function json(step: string, answer: Answer, status: number): Readonly<Record<string, unknown>> {
   expectStatus(step, answer, status);
   const value: unknown = JSON.parse(answer.text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new WrongAnswer(step, 'not an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new WrongAnswer(step, 'not an object');
   return value as Readonly<Record<string, unknown>>;
 }
 

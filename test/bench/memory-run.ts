@@ -28,10 +28,7 @@ const SETTLE_MS = 1_000;
  * Presents again and again, both formats in turn, and looks at what stays behind in the process.
  * @returns undefined when there is no such database here.
  */
-export function runMemory(
-  kind: 'postgres' | 'sqlite',
-  options: BenchOptions,
-): Promise<MemoryRun | undefined> {
+export function runMemory(kind: 'postgres' | 'sqlite', options: BenchOptions): Promise<MemoryRun | undefined> {
   return withCast(kind, options, async ({ service, wallets, provider }) => {
     await service.start();
     await wallets.prepare(await setUpTenant(service.origin, provider));

@@ -75,8 +75,7 @@ export class Meter {
   static async of(cast: Cast): Promise<Meter> {
     if (cast.url.startsWith('sqlite:')) return new Meter(cast, undefined);
     const time = await lookAtBackend(cast.url, (pid) => PostgresTime.of(pid, databaseName(cast.url)));
-    if (time === undefined)
-      console.log('postgres: the server does not run on this machine; its CPU is not counted');
+    if (time === undefined) console.log('postgres: the server does not run on this machine; its CPU is not counted');
     return new Meter(cast, time);
   }
 

@@ -1,9 +1,9 @@
 import { type Cast, withCast } from './cast.ts';
 import type { BenchOptions } from './options.ts';
+import { type Spread, spreadOf } from './pairs.ts';
 import { analyze } from './preload.ts';
 import { makeRevocable } from './revocable.ts';
 import { SCENARIOS, type ScenarioName } from './scenarios.ts';
-import { type Spread, spreadOf } from './statistics.ts';
 import { setUpTenant } from './tenant-setup.ts';
 import { WalletsProcess } from './wallets-process.ts';
 import { type DatabaseKind, FORMATS, type Measured, WALLETS, type World } from './world.ts';
@@ -114,12 +114,10 @@ function summary(scenario: ScenarioName, rounds: NoisyScenario['rounds']): Noisy
 
 function describe({ scenario, rounds, overPeer, overAlone, errors, met }: NoisyScenario): string {
   const lines = NEIGHBOURS.map((neighbour) => {
-    const of = (name: 'p50' | 'p99') =>
-      spreadOf(rounds.map((round) => round[neighbour][name])).median.toFixed(1);
+    const of = (name: 'p50' | 'p99') => spreadOf(rounds.map((round) => round[neighbour][name])).median.toFixed(1);
     return `  ${neighbour.padEnd(6)} p50 ${of('p50')} ms, p99 ${of('p99')} ms`;
   });
-  const ratio = ({ median, low, high }: Spread) =>
-    `×${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`;
+  const ratio = ({ median, low, high }: Spread) => `×${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`;
   return [
     `${scenario} of ${WALLETS} wallets, beside ${WALLETS} of a peer, and beside ${FLOOD_WALLETS} of a flood`,
     ...lines,

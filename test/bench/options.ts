@@ -125,20 +125,13 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const split = (entries: readonly string[]) => entries.flatMap((entry) => entry.split(','));
   const databases = split(values.database).map((name) => oneOf(DATABASES, name, 'database'));
   // SQLite belongs to one process.
-  if (processes > 1 && databases.includes('sqlite'))
-    throw misunderstood('--processes is for PostgreSQL only');
+  if (processes > 1 && databases.includes('sqlite')) throw misunderstood('--processes is for PostgreSQL only');
   const keeping = (['baseline', 'save', 'svg'] as const).find((name) => values[name] !== undefined);
   if (keeping !== undefined && (isPaired || values.memory || values.count))
     throw misunderstood(`--${keeping} is about the table, and goes with nothing that comes instead of it`);
   return {
     only: new Set(split(values.only).map(scenarioName)),
-    databases: values.lists
-      ? ['sqlite']
-      : processes > 1
-        ? ['postgres']
-        : databases.length === 0
-          ? DATABASES
-          : databases,
+    databases: values.lists ? ['sqlite'] : processes > 1 ? ['postgres'] : databases.length === 0 ? DATABASES : databases,
     help: values.help,
     warmUpSeconds: isPaired ? 4 : values.quick ? 1 : 3,
     measuredSeconds,
@@ -169,14 +162,9 @@ function grownBy(names: readonly string[]): readonly Growth[] {
   return names.length === 0 ? GROWTHS : names.map((name) => oneOf(GROWTHS, name, 'growth'));
 }
 
-function variant(
-  folder: string | undefined,
-  settings: readonly string[],
-  nodeOptions: readonly string[],
-): Variant | undefined {
+function variant(folder: string | undefined, settings: readonly string[], nodeOptions: readonly string[]): Variant | undefined {
   if (folder === undefined) {
-    if (settings.length + nodeOptions.length > 0)
-      throw misunderstood('--env and --node-option are of the service that --against names');
+    if (settings.length + nodeOptions.length > 0) throw misunderstood('--env and --node-option are of the service that --against names');
     return undefined;
   }
   const environment = settings.map((setting): [string, string] => {
@@ -203,8 +191,7 @@ function oneOf<T extends string>(all: readonly T[], text: string, what: string):
 
 function whole(option: string, text: string, least: number): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < least)
-    throw misunderstood(`${option} wants a number from ${least} on`);
+  if (!Number.isInteger(value) || value < least) throw misunderstood(`${option} wants a number from ${least} on`);
   return value;
 }
 

@@ -1,4 +1,4 @@
-import { dialectOf } from '../../adapters/persistence/database.ts';
+import { dialectOf } from '../../adapters/persistence/opening/database.ts';
 import { rawSql } from '../support/databases.ts';
 import { revocableSession } from './world.ts';
 
@@ -109,10 +109,7 @@ export async function analyze(url: string): Promise<void> {
 export async function describeServer(url: string): Promise<string> {
   const [name, sql] =
     dialectOf(url) === 'postgres'
-      ? [
-          'PostgreSQL',
-          "select current_setting('server_version') || ', fsync ' || current_setting('fsync') as version",
-        ]
+      ? ['PostgreSQL', "select current_setting('server_version') || ', fsync ' || current_setting('fsync') as version"]
       : ['SQLite', 'select sqlite_version() as version'];
   return rawSql(url, async (run) => `${name} ${(await run(sql))[0]?.['version']}`);
 }

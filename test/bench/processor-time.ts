@@ -16,11 +16,7 @@ function readTicks(): number {
 export function machineMs(): number {
   const [total = ''] = readFileSync('/proc/stat', 'utf8').split('\n', 1);
   // proc_stat(5): user, nice, system, idle, iowait, irq, softirq
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = total
-    .trim()
-    .split(/\s+/)
-    .slice(1)
-    .map(Number);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = total.trim().split(/\s+/).slice(1).map(Number);
   return ((user + nice + system + irq + softirq) / TICKS) * 1000;
 }
 

@@ -62,8 +62,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
     if (result === undefined) continue;
     const judgement = judge(run, scenario, result);
     judgements.push(judgement);
-    if (!judgement.met)
-      faults.push(`${scenario.title}: ${ms(judgement.sumMs)} ms, goal ${ms(judgement.goalMs ?? 0)}`);
+    if (!judgement.met) faults.push(`${scenario.title}: ${ms(judgement.sumMs)} ms, goal ${ms(judgement.goalMs ?? 0)}`);
     if (result.flows === 0) faults.push(`${scenario.title}: nothing came of it`);
     if (result.errors > 0) faults.push(`${scenario.title}: ${result.errors} errors`);
     if (ISSUING.includes(scenario.name) && result.peakMegabytes > PEAK_GOAL_MB)
@@ -140,9 +139,7 @@ function growthLines(run: DatabaseRun, faults: string[]): string[] {
     const after = sumMs(many);
     const growth = after / before;
     if (growth > GROWTH_LIMIT) faults.push(`${scenario.title}: grows with the tables, ×${growth.toFixed(2)}`);
-    return [
-      `growth: ${scenario.title}: ${ms(before)} with few rows, ${ms(after)} with many, ×${growth.toFixed(2)}`,
-    ];
+    return [`growth: ${scenario.title}: ${ms(before)} with few rows, ${ms(after)} with many, ×${growth.toFixed(2)}`];
   });
 }
 
@@ -152,8 +149,7 @@ function startLines(run: DatabaseRun, faults: string[]): string[] {
     const what = index === 0 ? 'first start, with the schema' : 'start';
     const goalMs = (index === 0 ? START_GOALS_MS.first : START_GOALS_MS.again) * slowness;
     if (startMs > goalMs) faults.push(`${what}: ${startMs.toFixed(0)} ms, goal ${goalMs.toFixed(0)}`);
-    if (idleMegabytes > IDLE_GOAL_MB)
-      faults.push(`${what}: ${idleMegabytes.toFixed(0)} MB idle, goal ${IDLE_GOAL_MB}`);
+    if (idleMegabytes > IDLE_GOAL_MB) faults.push(`${what}: ${idleMegabytes.toFixed(0)} MB idle, goal ${IDLE_GOAL_MB}`);
     return `${what}: healthy after ${startMs.toFixed(0)} ms (goal ${goalMs.toFixed(0)}), ${idleMegabytes.toFixed(0)} MB idle (goal ${IDLE_GOAL_MB})`;
   });
 }
@@ -165,13 +161,7 @@ function resultOf(run: DatabaseRun, scenario: Scenario, tables: 'few' | 'many'):
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-        )
-        .join('  '),
-    )
+    .map((row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  '))
     .join('\n');
 }
 

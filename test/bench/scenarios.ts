@@ -44,8 +44,7 @@ const batch = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
   (2 + BATCH) * (verifyMs + importMs) + verifyMs + (1 + BATCH) * signMs + BATCH * DISCLOSURES * hashMs;
 
 /** `issuance`, another DPoP proof, and two proofs of possession beside two attestations of a provider that is known. */
-const attested = (costs: CryptoCosts) =>
-  issuance(costs) + 3 * (costs.verifyMs + costs.importMs) + 2 * costs.verifyMs;
+const attested = (costs: CryptoCosts) => issuance(costs) + 3 * (costs.verifyMs + costs.importMs) + 2 * costs.verifyMs;
 
 /** A request object, a fresh encryption key, a decryption; of each credential issuer and holder. */
 const verificationOf =

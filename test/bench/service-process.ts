@@ -1,14 +1,45 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { get } from 'node:http';
+import { Agent, createServer as createHttpServer, get, request, type Server } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startOptions } from '../support/start-options.ts';
-import { Balancer } from './balancer.ts';
 import type { KeyStoreName } from './key-store.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
+
+/** Gives each request to the next of several processes, whoever sent the one before. */
+export class Balancer {
+  readonly #server: Server;
+  readonly #agent = new Agent({ keepAlive: true });
+
+  constructor(ports: readonly number[]) {
+    let turn = 0;
+    this.#server = createHttpServer({ keepAliveTimeout: 65_000 }, (incoming, outgoing) => {
+      const port = ports[turn++ % ports.length];
+      const { method, url: path, headers } = incoming;
+      const forwarded = request({ host: '127.0.0.1', port, method, path, headers, agent: this.#agent }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+      });
+      forwarded.on('error', () => outgoing.destroy());
+      incoming.pipe(forwarded);
+    });
+  }
+
+  listen(port: number): Promise<void> {
+    return new Promise((done, failed) => {
+      this.#server.once('error', failed).listen(port, '127.0.0.1', () => done());
+    });
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+  }
+}
 
 const THIS_TREE = fileURLToPath(new URL('../../', import.meta.url));
 const HEAP_PROBE = new URL('heap-probe.ts', import.meta.url).href;
@@ -171,8 +202,7 @@ export class ServiceProcess {
     });
     while ((await statusOf(`http://127.0.0.1:${port}/health`)) !== 200) {
       if (child.exitCode !== null) throw new Error(`the service ended at its start:\n${this.#errors}`);
-      if (performance.now() - began > START_LIMIT_MS)
-        throw new Error(`the service is not healthy:\n${this.#errors}`);
+      if (performance.now() - began > START_LIMIT_MS) throw new Error(`the service is not healthy:\n${this.#errors}`);
       await pause(POLL_MS);
     }
   }

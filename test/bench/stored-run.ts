@@ -1,13 +1,89 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Container } from 'inversify';
+import { RelayEvents } from '../../application/events/relay-events.ts';
+import type { EventPublisher } from '../../application/ports/event-publisher.ts';
+import { Log } from '../../application/ports/log.ts';
+import { Random } from '../../application/ports/random.ts';
 import { Store } from '../../application/ports/store.ts';
-import { inBatches } from '../../bootstrap/batches.ts';
-import { type Job, jobsOf } from '../../bootstrap/jobs.ts';
+import { type Job, jobsOf } from '../../bootstrap/jobs/job-list.ts';
+import { inBatches } from '../../bootstrap/jobs/jobs.ts';
 import { databases, openRaw } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { FOLLOWED_LIST, fillStored, type Run } from './stored-rows.ts';
 import type { DatabaseKind } from './world.ts';
+
+export type Run = Awaited<ReturnType<typeof openRaw>>['run'];
+export const FOLLOWED_LIST = 'followed-list';
+
+const DAY_MS = 86_400_000;
+const EXPIRY_MS = 300_000;
+/** One of so many sessions has a grant that a wallet may still renew with. */
+const RENEWED = 10;
+
+/**
+ * Stores sessions of the last 24 hours as they stand after a normal day: most are completed, some expired and a few failed, each with
+ * three events, a grant and a batch, and as many followed wallet statuses and audit entries. What is sealed is never opened.
+ */
+export async function fillStored(kind: DatabaseKind, run: Run, tenant: string, count: number): Promise<void> {
+  const now = Date.now();
+  const numbers =
+    kind === 'postgres'
+      ? `generate_series(1, ${count}) as numbers(n)`
+      : `(with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count}) select n from numbers)`;
+  const sealed = kind === 'postgres' ? `repeat(md5(n::text), 20)` : `hex(randomblob(320))`;
+  // The youngest expired four minutes ago, so that nothing is due.
+  const created = `(${now - DAY_MS + EXPIRY_MS + 60_000} + cast(${DAY_MS - 3 * EXPIRY_MS}.0 * n / ${count} as bigint))`;
+  const isRenewed = `n % ${RENEWED} = 0`;
+  const status = `case when n % 1000 = 1 then 'failed' when n % 50 = 2 then 'expired' else 'completed' end`;
+  await run(
+    `insert into sessions (tenant_id, id, public_id, kind, status, version, created_at, updated_at, expires_at, configuration_ids,
+       use_dc_api, request, outcome, issued_mask, revoked_mask, issued_count)
+     select '${tenant}', 'stored-' || n, 'stored-public-' || n, 'issuance', ${status}, 3, ${created}, ${created} + 5000,
+       ${created} + ${EXPIRY_MS}, '["pid"]', false, case when ${isRenewed} or n % 1000 = 1 then null else ${sealed} end, null, 1, 0, 1
+     from ${numbers}`,
+  );
+  await run(
+    `insert into grants (tenant_id, id, kind, session_id, public_id, code_hash, configuration_ids, expires_at, attempts, consumed_at,
+       server, generation)
+     select '${tenant}', 'stored-' || n, 'pre-authorized', 'stored-' || n, 'stored-public-' || n, 'stored-' || n, '["pid"]',
+       ${created} + ${30 * DAY_MS}, 0, case when ${isRenewed} then ${created} else null end, 'built-in', 0 from ${numbers}`,
+  );
+  for (const [version, event] of [
+    [1, 'active'],
+    [2, 'fetched'],
+    [3, 'completed'],
+  ] as const)
+    await run(
+      kind === 'postgres'
+        ? `insert into session_events (tenant_id, session_id, version, status, at, position)
+           select '${tenant}', 'stored-' || n, ${version}, '${event}', ${created} + ${version}, ${POSITION_POSTGRES(count)} from ${numbers}`
+        : `insert into session_events (tenant_id, session_id, version, status, at)
+           select '${tenant}', 'stored-' || n, ${version}, '${event}', ${created} + ${version} from ${numbers}`,
+    );
+  await run(
+    `insert into issued_batches (tenant_id, session_id, id, credential_configuration_id, count, issued_at)
+     select '${tenant}', 'stored-' || n, 'batch-' || n, 'pid', 1, ${created} from ${numbers}`,
+  );
+  await run(
+    `insert into followed_lists (tenant_id, id, place, next_check_at, failures)
+     values ('${tenant}', '${FOLLOWED_LIST}', 'sealed', ${now + DAY_MS}, 0)`,
+  );
+  await run(
+    `insert into followed_statuses (tenant_id, list_id, idx, batch_id, session_id, ends_at)
+     select '${tenant}', '${FOLLOWED_LIST}', n, 'batch-' || n, 'stored-' || n, ${now + 365 * DAY_MS} from ${numbers}`,
+  );
+  await run(
+    `insert into audit_entries (tenant_id, sequence, at, actor, action, kind, target, detail, hash)
+     select '${tenant}', 1000 + n, ${created}, 'bench', 'updated', 'session', 'stored-' || n, '', 'none' from ${numbers}`,
+  );
+  await run(kind === 'postgres' ? 'vacuum analyze' : 'analyze');
+}
+
+/**
+ * The position of an event is the id of a transaction. The events of neighbouring sessions share one, spread over the ids that the server
+ * has used, the first three of which are its own.
+ */
+const POSITION_POSTGRES = (count: number) => `3 + n * (pg_current_xact_id()::text::bigint - 4) / ${count}`;
 
 const TENANT = 'stored';
 const NEIGHBOUR = 'neighbour';
@@ -30,9 +106,12 @@ export type JobCost = {
 };
 export type Backlog = {
   readonly what: string;
+  /** For events: events. */
   readonly sessions: number;
   readonly perSecond: number;
   readonly longestStopMs: number;
+  /** The same in processor time, without what the main thread waited for a core or the disk. */
+  readonly longestTurnMs: number;
   readonly neighbourP99Ms: number;
 };
 export type StoredRun = {
@@ -70,8 +149,12 @@ export async function runStored(kind: DatabaseKind, sessions: number): Promise<S
     const bench: Bench = { kind, service, container, run: raw.run, jobs: jobsOf(container), sessions };
     const jobs: JobCost[] = [];
     for (const job of bench.jobs) jobs.push(await costOf(bench, job));
+    const relay = relayOf(container);
+    await relay.begin();
+    jobs.push(await costOf(bench, { name: 'relay of events', begin: () => async () => (await relay.execute()) === 'more' }));
     const failedListMs = await failedList(bench, token);
     const backlogs = [
+      await unsentEvents(bench, token, relay),
       await expiredOffers(bench, token),
       await shortenedTtl(bench, token),
       await removedTenant(bench, token),
@@ -85,10 +168,9 @@ export async function runStored(kind: DatabaseKind, sessions: number): Promise<S
 }
 
 const seconds = (began: number) => ((performance.now() - began) / 1000).toFixed(1);
-const median = (values: readonly number[]) =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+const median = (values: readonly number[]) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 
-async function costOf(bench: Bench, job: Job): Promise<JobCost> {
+async function costOf(bench: Bench, job: Pick<Job, 'name' | 'begin'>): Promise<JobCost> {
   const began = performance.now();
   await runOnce(bench, job);
   const firstMilliseconds = performance.now() - began;
@@ -110,7 +192,7 @@ async function costOf(bench: Bench, job: Job): Promise<JobCost> {
   };
 }
 
-async function runOnce({ container }: Bench, job: Job, budgetMs = BUDGET_MS): Promise<void> {
+async function runOnce({ container }: Bench, job: Pick<Job, 'begin'>, budgetMs = BUDGET_MS): Promise<void> {
   const now = await container.get(Store).maintenance.time();
   await inBatches({ milliseconds: budgetMs, signal: new AbortController().signal }, job.begin(now));
 }
@@ -136,9 +218,7 @@ async function blocksRead({ kind, container, run }: Bench): Promise<number> {
   await pause(REPORTED_MS);
   const { maintenance } = container.get(Store);
   await Promise.all(Array.from({ length: CONNECTIONS }, () => maintenance.time()));
-  const [row] = await run(
-    'select blks_hit + blks_read as blocks from pg_stat_database where datname = current_database()',
-  );
+  const [row] = await run('select blks_hit + blks_read as blocks from pg_stat_database where datname = current_database()');
   return Number(row?.['blocks']);
 }
 
@@ -162,11 +242,15 @@ async function failedList({ container, sessions }: Bench, _token: string): Promi
   return median(times);
 }
 
-/** Calls of a neighbour while `work` runs. */
+/**
+ * Calls of a neighbour while `work` runs.
+ * @param count counts the sessions that it did. Not within the measured time, since with SQLite it holds the main thread itself.
+ */
 async function beside(
   bench: Bench,
   token: string,
-  work: () => Promise<number>,
+  work: () => Promise<void>,
+  count: () => Promise<number>,
 ): Promise<Omit<Backlog, 'what'>> {
   const times: number[] = [];
   let isOver = false;
@@ -180,18 +264,46 @@ async function beside(
   })();
   const histogram = monitorEventLoopDelay({ resolution: 1 });
   histogram.enable();
+  const turns = watchTurns();
   const began = performance.now();
-  const sessions = await work();
-  const perSecond = (sessions * 1000) / (performance.now() - began);
+  await work();
+  const milliseconds = performance.now() - began;
   histogram.disable();
+  const longestTurnMs = turns.end();
   isOver = true;
   await neighbour;
+  const sessions = await count();
+  const perSecond = (sessions * 1000) / milliseconds;
   const sorted = times.toSorted((one, other) => one - other);
   return {
     sessions,
     perSecond,
     longestStopMs: Math.max(0, histogram.max / 1e6 - 1),
+    longestTurnMs,
     neighbourP99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+  };
+}
+
+/** Measures how long the main thread computes between two timers at most. */
+function watchTurns(): { end(): number } {
+  const processorMs = () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1_000;
+  };
+  let last = processorMs();
+  let longest = 0;
+  const look = () => {
+    const now = processorMs();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const timer = setInterval(look, 1);
+  return {
+    end() {
+      clearInterval(timer);
+      look();
+      return longest;
+    },
   };
 }
 
@@ -201,11 +313,51 @@ const jobNamed = ({ jobs }: Bench, name: string): Job => {
   return job;
 };
 const count = async ({ run }: Bench, condition: string) =>
-  Number(
-    (await run(`select count(*) as n from sessions where tenant_id = '${TENANT}' and ${condition}`))[0]?.[
-      'n'
-    ],
+  Number((await run(`select count(*) as n from sessions where tenant_id = '${TENANT}' and ${condition}`))[0]?.['n']);
+
+/** The relay of events with a broker that keeps every event at once. */
+function relayOf(container: Container): RelayEvents {
+  const publisher: EventPublisher = {
+    isReady: true,
+    publish: async (notices) => notices.length,
+    publishRevocation: async () => true,
+    tellHeldList: async () => true,
+    onReady: () => () => {},
+  };
+  return new RelayEvents({
+    eventLog: container.get(Store).maintenance,
+    publisher,
+    log: container.get(Log),
+    random: container.get(Random),
+  });
+}
+
+/** The broker has had no event of the sessions, three each, as after a day without it. */
+async function unsentEvents(bench: Bench, token: string, relay: RelayEvents): Promise<Backlog> {
+  const [cursor] = await bench.run('select position, tenant, session, version from event_cursors');
+  await bench.run(`update event_cursors set position = 1, tenant = '', session = '', version = 0`);
+  let sent = 0;
+  const job = {
+    begin: () => async () => {
+      const outcome = await relay.execute();
+      sent += BATCH_OF_EVENTS;
+      return outcome === 'more';
+    },
+  };
+  const result = await beside(
+    bench,
+    token,
+    () => runOnce(bench, job),
+    async () => sent,
   );
+  const { position, tenant, session, version } = cursor ?? {};
+  await bench.run(
+    `update event_cursors set position = ${Number(position)}, tenant = '${String(tenant)}', session = '${String(session)}', version = ${Number(version)}`,
+  );
+  return { what: 'events that the broker has not had', ...result };
+}
+/** Events that the relay takes at once; the last batch may have fewer. */
+const BATCH_OF_EVENTS = 500;
 
 /** A fifth of the sessions are offers that no wallet redeemed, and expired in the last five minutes. */
 async function expiredOffers(bench: Bench, token: string): Promise<Backlog> {
@@ -216,10 +368,12 @@ async function expiredOffers(bench: Bench, token: string): Promise<Backlog> {
   );
   const before = await count(bench, `status = 'active'`);
   const job = jobNamed(bench, 'expire-sessions');
-  const result = await beside(bench, token, async () => {
-    await runOnce(bench, job);
-    return before - (await count(bench, `status = 'active'`));
-  });
+  const result = await beside(
+    bench,
+    token,
+    () => runOnce(bench, job),
+    async () => before - (await count(bench, `status = 'active'`)),
+  );
   return { what: 'expired offers', ...result };
 }
 
@@ -228,11 +382,13 @@ async function shortenedTtl(bench: Bench, token: string): Promise<Backlog> {
   await bench.run(`update tenants set session_config = '{"ttlSeconds":60}' where id = '${TENANT}'`);
   const before = await count(bench, 'true');
   const job = jobNamed(bench, 'clean-up-sessions');
-  const result = await beside(bench, token, async () => {
-    await runOnce(bench, job, BUDGET_MS / 2);
+  const result = await beside(
+    bench,
+    token,
+    () => runOnce(bench, job, BUDGET_MS / 2),
     // What a wallet may still renew is hidden, and has a time in the future.
-    return before - (await count(bench, `created_at <= ${Date.now()}`));
-  });
+    async () => before - (await count(bench, `created_at <= ${Date.now()}`)),
+  );
   return { what: 'due by a shortened ttlSeconds', ...result };
 }
 
@@ -243,20 +399,21 @@ async function removedTenant(bench: Bench, token: string): Promise<Backlog> {
   await bench.service.call('DELETE', `/tenant/${TENANT}`, { token: root });
   console.log(`${bench.kind}: DELETE /tenant answered after ${(performance.now() - began).toFixed(0)} ms`);
   const job = jobNamed(bench, 'remove-tenants');
-  const result = await beside(bench, token, async () => {
+  const removeAll = async () => {
     for (let run = 0; run < 30; run++) {
       await runOnce(bench, job);
-      if ((await count(bench, 'true')) === 0 && (await rest(bench)) === 0) break;
+      if (await isRemoved(bench)) break;
     }
-    return before;
-  });
+  };
+  const result = await beside(bench, token, removeAll, async () => before);
   return { what: 'removal of the tenant', ...result };
 }
 
-const rest = async ({ run }: Bench) =>
-  Number(
-    (await run(`select count(*) as n from followed_statuses where list_id = '${FOLLOWED_LIST}'`))[0]?.['n'],
-  );
+async function isRemoved({ run }: Bench): Promise<boolean> {
+  const sessions = await run(`select 1 from sessions where tenant_id = '${TENANT}' limit 1`);
+  const statuses = await run(`select 1 from followed_statuses where tenant_id = '${TENANT}' and list_id = '${FOLLOWED_LIST}' limit 1`);
+  return sessions.length === 0 && statuses.length === 0;
+}
 
 export function describeStored({ database, sessions, jobs, backlogs, failedListMs }: StoredRun): string {
   const number = (value: number, digits = 1) => value.toFixed(digits);
@@ -270,11 +427,11 @@ export function describeStored({ database, sessions, jobs, backlogs, failedListM
     ),
     `a page of failed sessions: ${number(failedListMs)} ms`,
     '',
-    '| Backlog | Sessions | Per second | Longest stop, ms | p99 of a neighbour, ms |',
-    '|---|---:|---:|---:|---:|',
+    '| Backlog | Sessions or events | Per second | Longest stop, ms | Of it processor time at most, ms | p99 of a neighbour, ms |',
+    '|---|---:|---:|---:|---:|---:|',
     ...backlogs.map(
       (each) =>
-        `| ${each.what} | ${each.sessions} | ${number(each.perSecond, 0)} | ${number(each.longestStopMs)} | ${number(each.neighbourP99Ms)} |`,
+        `| ${each.what} | ${each.sessions} | ${number(each.perSecond, 0)} | ${number(each.longestStopMs)} | ${number(each.longestTurnMs)} | ${number(each.neighbourP99Ms)} |`,
     ),
   ].join('\n');
 }

@@ -15,13 +15,7 @@ import {
 } from './world.ts';
 
 const TENANT = 'bench';
-const ROLES = [
-  'clients:manage',
-  'issuance:manage',
-  'issuance:offer',
-  'presentation:manage',
-  'presentation:request',
-];
+const ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
 const PLAIN = { id: 'pid', vct: 'urn:vidimus:bench:pid:1' } as const;
 const STATUS = { id: 'pid-status', vct: 'urn:vidimus:bench:pid-status:1' } as const;
 const MDOC = 'pid-mdoc';
@@ -44,10 +38,7 @@ const SETS = 5;
 export async function setUpTenant(
   origin: string,
   provider: WalletProvider,
-  {
-    id = TENANT,
-    listCapacity = LIST_CAPACITY,
-  }: { readonly id?: string; readonly listCapacity?: number } = {},
+  { id = TENANT, listCapacity = LIST_CAPACITY }: { readonly id?: string; readonly listCapacity?: number } = {},
 ): Promise<World> {
   const http = new HttpClient(origin, 1);
   try {

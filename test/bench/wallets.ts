@@ -71,9 +71,7 @@ async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: 
   const messages = new Map<string, number>();
   let errors = 0;
   const marks = Array.from({ length: windows + 1 }, (_, mark) =>
-    pause(warmUpMs + (measuredMs * mark) / windows).then(() =>
-      report({ kind: 'mark', flows: latencies.length }),
-    ),
+    pause(warmUpMs + (measuredMs * mark) / windows).then(() => report({ kind: 'mark', flows: latencies.length })),
   );
   const wallet = async (number: number) => {
     for (let began = performance.now(); began < closes; began = performance.now()) {
@@ -84,8 +82,7 @@ async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: 
       } catch (error) {
         errors++;
         const message = error instanceof Error ? error.message : String(error);
-        if (messages.has(message) || messages.size < MAX_MESSAGES)
-          messages.set(message, (messages.get(message) ?? 0) + 1);
+        if (messages.has(message) || messages.size < MAX_MESSAGES) messages.set(message, (messages.get(message) ?? 0) + 1);
         await pause(AFTER_ERROR_MS);
       }
     }

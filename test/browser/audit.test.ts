@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { ACTIONS, KINDS } from '../../adapters/http/console/app/pages/audit/audit-words.ts';
 import { Store } from '../../application/ports/store.ts';
 import { AUDIT_ACTIONS, AUDIT_KINDS } from '../../domain/audit/audit-entry.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { ACTIONS, KINDS } from '../../packages/console/src/pages/audit/audit-words.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
@@ -66,14 +66,10 @@ describe('the page of the audit log', function () {
     await verify.getByRole('button', { name: 'Copy the command' }).waitFor();
     await expectAccessible(page, 'verified');
     const store = visitors.served.service.service.container.get(Store);
-    const [planted] = await store.forTenant(visitors.tenantId as TenantId, ({ audit }) =>
-      audit.list({ target: 'planted', limit: 1 }),
-    );
+    const [planted] = await store.forTenant(visitors.tenantId as TenantId, ({ audit }) => audit.list({ target: 'planted', limit: 1 }));
     const tamper = (actor: string) =>
       rawSql(database?.url ?? '', (run) =>
-        run(
-          `update audit_entries set actor = '${actor}' where tenant_id = 'acme' and sequence = ${planted?.sequence}`,
-        ),
+        run(`update audit_entries set actor = '${actor}' where tenant_id = 'acme' and sequence = ${planted?.sequence}`),
       );
     await tamper('somebody-else');
     try {
@@ -98,9 +94,7 @@ describe('the page of the audit log', function () {
       const { searchParams } = new URL(route.request().url());
       expect(searchParams.get('cursor')).to.equal(calls === 1 ? null : `${calls - 1}.h`);
       if (calls === 3) await held;
-      await route
-        .fulfill({ json: { status: 'unfinished', verified: calls, length: 9, next: `${calls}.h` } })
-        .catch(() => {});
+      await route.fulfill({ json: { status: 'unfinished', verified: calls, length: 9, next: `${calls}.h` } }).catch(() => {});
     });
     await page.getByRole('button', { name: 'Verify now' }).click();
     await page.getByText('Entry 2 of 9: whole so far.').waitFor();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nearness } from '../../adapters/http/console/app/pages/calendar/nearness.ts';
+import { nearness } from '../../packages/console/src/pages/calendar/nearness.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
@@ -19,9 +19,7 @@ describe('the calendar', function () {
 
   it('says how near an end is', () => {
     const now = new Date('2030-01-01');
-    const words = [-1, 0, 1, 13, 14, 59, 60].map(
-      (days) => nearness(new Date(now.getTime() + days * DAY_MS), now).word,
-    );
+    const words = [-1, 0, 1, 13, 14, 59, 60].map((days) => nearness(new Date(now.getTime() + days * DAY_MS), now).word);
     expect(words).to.deep.equal(['over', 'over', 'soon', 'soon', 'coming', 'coming', 'far']);
   });
 

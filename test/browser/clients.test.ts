@@ -6,8 +6,7 @@ import { Visitors } from './support/visitors.ts';
 const MANAGER = ['clients:manage', 'issuance:offer', 'presentation:request'];
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-const row = (page: Page, clientId: string) =>
-  page.getByRole('row').filter({ has: page.getByText(clientId, { exact: true }) });
+const row = (page: Page, clientId: string) => page.getByRole('row').filter({ has: page.getByText(clientId, { exact: true }) });
 
 describe('the page of clients', function () {
   this.timeout(60_000);

@@ -27,9 +27,7 @@ describe('what the console loads', function () {
         'performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation")).filter(({ name }) => name.includes("/console")).reduce((sum, { transferSize }) => sum + transferSize, 0)',
       )) as number;
     const first = await loaded();
-    const painted = (await page.evaluate(
-      'performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0',
-    )) as number;
+    const painted = (await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0')) as number;
     console.log(`      ${first} bytes, first picture after ${Math.round(painted)} ms`);
     expect(first).to.be.within(1_000, FIRST_BYTES);
     expect(painted).to.be.at.most(FIRST_PICTURE_MS);

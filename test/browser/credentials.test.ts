@@ -125,9 +125,7 @@ describe('the credentials of the console', function () {
     await backends.getByLabel('Header that it bears').fill('Authorization');
     await backends.getByLabel('Its value, which is a secret').fill('Bearer of-the-backend');
     await holds(page, 'Configuration', /"claimsWebhook": \{\s*"url": "https:\/\/backend.example\/claims"/);
-    await backends
-      .getByLabel('Backend that is told what became of it (webhook)')
-      .fill('https://backend.example/told');
+    await backends.getByLabel('Backend that is told what became of it (webhook)').fill('https://backend.example/told');
     await expectAccessible(page, 'with backends');
     await claims.fill('');
     await holds(page, 'Configuration', /^(?![\s\S]*claimsWebhook)/);
@@ -208,10 +206,7 @@ describe('the credentials of the console', function () {
     expect(config.docType).to.equal('org.iso.18013.5.1.mDL');
     expect(config.claims[0].path).to.deep.equal(['org.iso.18013.5.1', 'family_name']);
     await button(page, 'Offer it').first().click();
-    await page
-      .getByRole('dialog', { name: 'Offer licence' })
-      .getByRole('button', { name: 'Offer it' })
-      .click();
+    await page.getByRole('dialog', { name: 'Offer licence' }).getByRole('button', { name: 'Offer it' }).click();
     await page.waitForURL(/#sessions\/[\w-]+$/);
   });
 

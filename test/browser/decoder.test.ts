@@ -1,9 +1,9 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { recognise } from '../../adapters/http/console/app/pages/decoder/recognise.ts';
-import { DIPLOMA, UNIVERSITY } from '../../adapters/http/console/app/pages/playground/samples.ts';
 import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
+import { recognise } from '../../packages/console/src/pages/decoder/recognise.ts';
+import { DIPLOMA, UNIVERSITY } from '../../packages/console/src/pages/playground/samples.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { Visitors } from './support/visitors.ts';
 
@@ -16,51 +16,30 @@ describe('the decoder', () => {
   const sentence = (text: string) => recognise(text)?.sentence;
 
   it('says what a text is', () => {
-    expect(sentence(SD_JWT)).to.match(
-      /^A credential \(SD-JWT\) of type urn:example:degree, 1 claim disclosed\. It ended/,
-    );
+    expect(sentence(SD_JWT)).to.match(/^A credential \(SD-JWT\) of type urn:example:degree, 1 claim disclosed\. It ended/);
     expect(sentence(STATUS)).to.match(/status list/);
-    expect(sentence('openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fx%2Foffer')).to.match(
-      /offers/,
-    );
+    expect(sentence('openid-credential-offer://?credential_offer_uri=https%3A%2F%2Fx%2Foffer')).to.match(/offers/);
     expect(sentence('openid4vp://?client_id=x&request_uri=https%3A%2F%2Fx')).to.match(/asks a wallet/);
     expect(sentence(`did:jwk:${encoded({ kty: 'EC' })}`)).to.match(/did:jwk/);
-    expect(recognise('did:web:id.example:acme')?.parts[0]?.value).to.equal(
-      'https://id.example/acme/did.json',
-    );
+    expect(recognise('did:web:id.example:acme')?.parts[0]?.value).to.equal('https://id.example/acme/did.json');
     expect(sentence('{"kty":"EC"}')).to.equal('A key (JWK, EC).');
   });
 
   it('shows what an SD-JWT discloses', () => {
-    expect(recognise(SD_JWT)?.parts.find(({ title }) => title === 'Disclosures')?.value).to.deep.equal([
-      { given_name: 'Ada' },
-    ]);
+    expect(recognise(SD_JWT)?.parts.find(({ title }) => title === 'Disclosures')?.value).to.deep.equal([{ given_name: 'Ada' }]);
   });
 
   it('writes an mdoc in diagnostic notation', () => {
-    const mdoc = encodeCbor(
-      new Map([['issuerAuth', embed(encodeCbor(new Map([['docType', 'org.iso.18013.5.1.mDL']])))]]),
-    );
+    const mdoc = encodeCbor(new Map([['issuerAuth', embed(encodeCbor(new Map([['docType', 'org.iso.18013.5.1.mDL']])))]]));
     const found = recognise(mdoc.toString('base64url'));
     expect(found?.sentence).to.match(/IssuerSigned/);
-    expect(found?.parts[0]?.value).to.match(
-      /"issuerAuth": 24\(<<\{\s+"docType": "org\.iso\.18013\.5\.1\.mDL"\s+\}>>\)/,
-    );
+    expect(found?.parts[0]?.value).to.match(/"issuerAuth": 24\(<<\{\s+"docType": "org\.iso\.18013\.5\.1\.mDL"\s+\}>>\)/);
   });
 
   it('knows nothing of what is nothing, cut off, or made to cost', () => {
     const deep = Buffer.from(`${'81'.repeat(5_000)}00`, 'hex').toString('base64url');
     const many = Buffer.from('9b7fffffffffffffff', 'hex').toString('base64url');
-    for (const text of [
-      '',
-      'mwuyxyp1ddj-7z',
-      'hello',
-      SD_JWT.slice(0, 40),
-      'a.b.c',
-      deep,
-      many,
-      'x'.repeat(1_000_001),
-    ])
+    for (const text of ['', 'mwuyxyp1ddj-7z', 'hello', SD_JWT.slice(0, 40), 'a.b.c', deep, many, 'x'.repeat(1_000_001)])
       expect(recognise(text), text.slice(0, 60)).to.equal(undefined);
   });
 });
@@ -130,9 +109,7 @@ describe('Ctrl-K and the page of the decoder', function () {
     await page.getByText('given_name').waitFor();
     await expectAccessible(page, 'an SD-JWT');
     expect(page.url()).to.match(/#decode$/);
-    const kept = await page.evaluate(
-      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state])',
-    );
+    const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state])');
     expect(kept).to.equal('[{},{},null]');
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByText('given_name').waitFor({ state: 'detached' });

@@ -23,9 +23,7 @@ describe('the page of the health', function () {
     await page.getByText('npx vidimus doctor').waitFor();
     const { body } = await visitors.served.service.call('GET', '/');
     await page.getByText(`vidimus ${body['version']}`).waitFor();
-    expect(await page.getByRole('link', { name: 'API reference' }).getAttribute('href')).to.equal(
-      body['documentation'],
-    );
+    expect(await page.getByRole('link', { name: 'API reference' }).getAttribute('href')).to.equal(body['documentation']);
     await expectAccessible(page, 'health');
   });
 

@@ -161,9 +161,7 @@ describe('Pages for users, in a browser', function () {
         const what = `${name} in ${locale}`;
         expect([language, width], what).to.deep.equal([locale, 320]);
         if (locale === 'en') english.set(name, [title, ...words, ...time]);
-        const left = [title, ...words, ...time].filter(
-          (word) => word !== '' && english.get(name)?.includes(word),
-        );
+        const left = [title, ...words, ...time].filter((word) => word !== '' && english.get(name)?.includes(word));
         expect(words.length, what).to.be.at.least(1);
         if (locale !== 'en') expect(left, what).to.deep.equal([]);
       }

@@ -121,13 +121,8 @@ describe('the playground', function () {
     // Somebody elsewhere has a copy of the list.
     const university = await page.getByText(/^Issues\. university-/).innerText();
     const lists = await served.service.call('GET', `/${university.split(' ')[1]}/status-lists`);
-    for (const list of lists.body.status_lists as string[])
-      await served.service.call('GET', new URL(list).pathname);
-    await page
-      .locator('.turn', { hasText: 'Offer: Diploma' })
-      .getByRole('button', { name: 'Revoke' })
-      .first()
-      .click();
+    for (const list of lists.body.status_lists as string[]) await served.service.call('GET', new URL(list).pathname);
+    await page.locator('.turn', { hasText: 'Offer: Diploma' }).getByRole('button', { name: 'Revoke' }).first().click();
     const dialog = page.getByRole('dialog', { name: 'Revoke this credential?' });
     await expectAccessible(page, 'a question before something grave');
     await dialog.getByRole('button', { name: 'Revoke' }).click();
@@ -151,9 +146,7 @@ describe('the playground', function () {
 
   it('makes no call but those of the API document', async () => {
     const { paths } = (await served.service.call('GET', '/openapi.json')).body as { paths: object };
-    const known = Object.keys(paths).map(
-      (path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
-    );
+    const known = Object.keys(paths).map((path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`));
     await page.getByRole('button', { name: /^Calls/ }).click();
     const calls = await page.locator('.calls li code').allInnerTexts();
     expect(calls.length).to.be.greaterThan(10);

@@ -66,8 +66,7 @@ describe('a login to the console at the provider of the operator', function () {
         const verifier = createHash('sha256')
           .update(form.get('code_verifier') ?? '')
           .digest('base64url');
-        const isRight =
-          verifier === asked[0]?.searchParams.get('code_challenge') && form.get('code') === 'the-code';
+        const isRight = verifier === asked[0]?.searchParams.get('code_challenge') && form.get('code') === 'the-code';
         const claims = { tenant_id: CONSOLE_CLIENT, roles: ['tenants:manage'] };
         const token = await provider.accessTokenFor('platform-service', { claims, clientId: CONSOLE_CLIENT });
         const json = isRight ? { access_token: token, expires_in: 600 } : { error: 'invalid_grant' };
@@ -85,9 +84,7 @@ describe('a login to the console at the provider of the operator', function () {
     await page.getByRole('heading', { name: 'Tenants', level: 1 }).waitFor();
     expect(page.url()).to.equal(`${service.address}/console#tenants`);
     expect(await page.getByLabel('You are').innerText()).to.include('the service');
-    expect(
-      await page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])'),
-    ).to.equal('[{},{},""]');
+    expect(await page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])')).to.equal('[{},{},""]');
     expect(await page.getByLabel('Client id').count()).to.equal(0);
     // Where there are no secrets nobody is asked for one.
     await page.getByRole('button', { name: 'Add (a client)' }).click();
@@ -114,9 +111,7 @@ describe('a login to the console at the provider of the operator', function () {
 
   it('leaves nothing of an answer in the address and the history, whoever sent it', async () => {
     const page = await (browser as Browser).newPage();
-    await page.goto(
-      `${service.address}/console?code=of-somebody-else&error_description=call+this+number#tenants`,
-    );
+    await page.goto(`${service.address}/console?code=of-somebody-else&error_description=call+this+number#tenants`);
     await page.getByRole('button', { name: /^Log in at/ }).waitFor();
     expect(page.url()).to.equal(`${service.address}/console#tenants`);
     expect(await page.content()).not.to.include('call this number');
@@ -130,8 +125,6 @@ describe('a login to the console at the provider of the operator', function () {
 
   it('lets the page call the provider and nobody else', async () => {
     const { headers } = await service.call('GET', '/console');
-    expect(headers.get('content-security-policy')).to.include(
-      `connect-src 'self' ${new URL(provider.issuer).origin};`,
-    );
+    expect(headers.get('content-security-policy')).to.include(`connect-src 'self' ${new URL(provider.issuer).origin};`);
   });
 });

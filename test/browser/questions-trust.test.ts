@@ -4,8 +4,7 @@ import { newKey } from '../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { createTenant } from '../support/test-service.ts';
 import { expectAccessible } from './support/accessible.ts';
-import { button, MANAGER, makeQuestion } from './support/questions.ts';
-import { Visitors } from './support/visitors.ts';
+import { button, MANAGER, makeQuestion, Visitors } from './support/visitors.ts';
 
 const trusted = (page: Page) => page.getByRole('region', { name: 'Whom it trusts' });
 const file = (name: string, content: string | Buffer) => ({
@@ -65,10 +64,7 @@ describe('whom a question trusts, in the console', function () {
     await give(file('ended.der', Buffer.from(ended.certificate, 'base64')));
     await trusted(page).getByText('“CN=Ended” ended on').waitFor();
     const second = await certify({ name: 'Second authority', ca: true });
-    await give(
-      file('two.pem', pem(ca) + pem(second)),
-      file('same.cer', Buffer.from(ca.certificate, 'base64')),
-    );
+    await give(file('two.pem', pem(ca) + pem(second)), file('same.cer', Buffer.from(ca.certificate, 'base64')));
     await trusted(page).getByText('a certificate of CN=Authority of others').waitFor();
     await trusted(page).getByLabel('They are of').selectOption('issuer');
     await give(file('signer.pem', pem(signer)));
@@ -80,12 +76,7 @@ describe('whom a question trusts, in the console', function () {
     await save(page);
     const { trustAnchors } = await stored('by-file');
     expect(trustAnchors).to.have.length(4);
-    expect(trustAnchors.map(({ pin }: { pin?: boolean }) => pin === true)).to.deep.equal([
-      false,
-      false,
-      false,
-      true,
-    ]);
+    expect(trustAnchors.map(({ pin }: { pin?: boolean }) => pin === true)).to.deep.equal([false, false, false, true]);
   });
 
   it('is told by one click whose credential it asks for: that of another tenant of the window', async () => {
@@ -195,9 +186,7 @@ describe('whom a question trusts, in the console', function () {
     await save(page);
     const { trustAnchors } = await stored('by-tenant');
     const chains = await visitors.served.service.call('GET', '/key-chain/signing', { token: other.token });
-    expect(trustAnchors.map(({ certificate = '' }) => certificate.trim())).to.include(
-      chains.body.rootCertificate.trim(),
-    );
+    expect(trustAnchors.map(({ certificate = '' }) => certificate.trim())).to.include(chains.body.rootCertificate.trim());
   });
 
   it('tells a backend, whose key nobody reads again', async () => {

@@ -1,10 +1,6 @@
 import { expect } from 'chai';
 import type { Browser } from 'playwright-core';
-import {
-  aboutWhich,
-  rowsOf,
-  type SessionRates,
-} from '../../adapters/http/console/app/pages/rates/session-rates.ts';
+import { aboutWhich, rowsOf, type SessionRates } from '../../packages/console/src/pages/rates/session-rates.ts';
 import { buildConsole } from '../support/console.ts';
 import { Shop } from '../support/present.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
@@ -28,9 +24,7 @@ describe('the page of the rates', function () {
       { clientId: 'one-question', roles: ['presentation:request'], allowedPresentationConfigs: ['told'] },
     ];
     for (const client of clients)
-      expect((await shop.call('POST', '/client', { ...client, secret: SECRET }, shop.token)).status).to.equal(
-        201,
-      );
+      expect((await shop.call('POST', '/client', { ...client, secret: SECRET }, shop.token)).status).to.equal(201);
   });
   after(async () => {
     await browser?.close();
@@ -58,18 +52,12 @@ describe('the page of the rates', function () {
 
   it('says which sessions a number is about', () => {
     const sample = { sessions: 20_000, isComplete: false };
-    expect(aboutWhich(sample, 'sessions', '7d')).to.equal(
-      'Of the newest 20,000 sessions of the last 7 days.',
-    );
-    expect(aboutWhich({ sessions: 3, isComplete: true }, 'sessions', '24h')).to.equal(
-      'All 3 sessions of the last 24 hours.',
-    );
+    expect(aboutWhich(sample, 'sessions', '7d')).to.equal('Of the newest 20,000 sessions of the last 7 days.');
+    expect(aboutWhich({ sessions: 3, isComplete: true }, 'sessions', '24h')).to.equal('All 3 sessions of the last 24 hours.');
     expect(aboutWhich({ sessions: 1, isComplete: true }, 'sessions that failed', '24h')).to.equal(
       'There is 1 session that failed of the last 24 hours.',
     );
-    expect(aboutWhich({ sessions: 0, isComplete: true }, 'sessions', '24h')).to.equal(
-      'There are no sessions in the last 24 hours.',
-    );
+    expect(aboutWhich({ sessions: 0, isComplete: true }, 'sessions', '24h')).to.equal('There are no sessions in the last 24 hours.');
     const outcomes: SessionRates['outcomes'] = [
       { kind: 'issuance', status: 'completed', count: 3 },
       { kind: 'issuance', status: 'failed', count: 1 },

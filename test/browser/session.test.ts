@@ -100,9 +100,7 @@ describe('the page of a session', function () {
     await page.locator('dialog[open]').getByRole('button', { name: 'Show values' }).click();
     await page.locator('.tree').getByText(PERSON).waitFor();
     const log = await shop.call('GET', `/audit-log?target=${session}`, undefined, shop.acme.token);
-    expect(log.body.map(({ action, actor }: Record<string, string>) => [action, actor])).to.deep.equal([
-      ['shown', 'clerk'],
-    ]);
+    expect(log.body.map(({ action, actor }: Record<string, string>) => [action, actor])).to.deep.equal([['shown', 'clerk']]);
   });
 
   it('cancels what is open, after it asked, and offers that no more', async () => {
@@ -236,9 +234,7 @@ describe('the page of a session', function () {
     expect(fetched.status).to.equal(400);
     expect(fetched.text).not.to.include('register');
     await page.getByText('Kept back, since a backend or a wallet wrote it').waitFor();
-    expect(await page.getByRole('button', { name: 'Change status' }).count(), 'nothing was issued').to.equal(
-      0,
-    );
+    expect(await page.getByRole('button', { name: 'Change status' }).count(), 'nothing was issued').to.equal(0);
     await page.getByRole('button', { name: 'Show values' }).click();
     await page.locator('dialog[open]').getByRole('button', { name: 'Show values' }).click();
     await page.locator('.tree').getByText('The register knows nobody').waitFor();

@@ -17,8 +17,7 @@ describe('the page of the settings', function () {
   it('tells whoever runs the service each setting with where it comes from, and no secret', async () => {
     const page = await visitors.asOperator('settings');
     const table = page.getByRole('table', { name: 'Settings' });
-    const row = (name: string) =>
-      table.locator('tr', { has: page.locator('td:first-child', { hasText: new RegExp(`^${name}$`) }) });
+    const row = (name: string) => table.locator('tr', { has: page.locator('td:first-child', { hasText: new RegExp(`^${name}$`) }) });
     await row('STATUS_TTL').getByText('default', { exact: true }).waitFor();
     await row('MASTER_SECRET').getByText('set', { exact: true }).waitFor();
     await row('METRICS_TOKEN').getByText('not set', { exact: true }).waitFor();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { SimulatedWallet } from '../../tools/wallet/core/index.ts';
+import { SimulatedWallet } from '../../packages/wallet/src/core/index.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
 import { openBrowser, type Watched } from './support/browser.ts';
 import { ConsoleService } from './support/console-service.ts';
@@ -184,9 +184,7 @@ describe('the status page of the console', function () {
     await dialog.getByRole('button', { name: 'Revoke or restore' }).click();
     await page.getByRole('status').getByText('1 credential is revoked now.').waitFor();
     const { expiresAt } = await call('GET', `/status-lists/${list.id}`);
-    const end = await page.evaluate(
-      `new Date('${expiresAt}').toLocaleTimeString(undefined, { timeStyle: 'short' })`,
-    );
+    const end = await page.evaluate(`new Date('${expiresAt}').toLocaleTimeString(undefined, { timeStyle: 'short' })`);
     await seen().getByText(`Entry ${place} is still valid in this copy.`).waitFor();
     const told = `does not say so yet: it is made anew by ${end}`;
     await seen().getByText(`On record, entry ${place} is revoked.`).getByText(told).waitFor();

@@ -8,22 +8,14 @@ import { Visitors } from './support/visitors.ts';
 
 /** Markup, an override that turns what follows around (U+202E), and no place to break. */
 const NAME = `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>\u202E${'x'.repeat(90)}`;
-const ROLES = [
-  'clients:manage',
-  'issuance:manage',
-  'issuance:offer',
-  'presentation:manage',
-  'presentation:request',
-];
+const ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
 const CARD = {
   id: 'card',
   vct: `urn:${'y'.repeat(180)}`,
   description: NAME,
   config: {
     format: 'dc+sd-jwt',
-    display: [
-      { name: NAME, locale: 'en', description: NAME, background_color: '#ffcc00', text_color: '#ffcc01' },
-    ],
+    display: [{ name: NAME, locale: 'en', description: NAME, background_color: '#ffcc00', text_color: '#ffcc01' }],
     claims: [{ path: ['z'.repeat(100)], display: [{ name: NAME, locale: 'en' }] }],
   },
   statusManagement: true,
@@ -91,9 +83,7 @@ describe('names that somebody made to break pages', function () {
   it('do nothing in the console, nor make a page wider than its window', async () => {
     const page = await visitors.as(ROLES, 'sessions');
     const hrefs = async (selector: string) =>
-      (await page.evaluate(
-        `[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ hash }) => hash)`,
-      )) as string[];
+      (await page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ hash }) => hash)`)) as string[];
     const pages = await hrefs('nav.side a');
     const places = [...pages];
     for (const place of places) {
@@ -127,10 +117,7 @@ describe('names that somebody made to break pages', function () {
   });
 
   it('do nothing on pages for users, and turn no words around that are not theirs', async () => {
-    const { context, page, faults } = (await openWindow(
-      visitors.served.browser,
-      visitors.served.address,
-    )) as Watched;
+    const { context, page, faults } = (await openWindow(visitors.served.browser, visitors.served.address)) as Watched;
     for (const address of [(await make()).pageUrl, (await ask()).pageUrl]) {
       await page.goto(address);
       await expectUnbroken(page, address);

@@ -35,10 +35,7 @@ describe('the page of a tenant', function () {
     await expectAccessible(page, 'a tenant');
     await page.getByRole('link', { name: 'Audit log of acme' }).click();
     await page.getByRole('heading', { name: 'Audit log' }).waitFor();
-    await page
-      .getByLabel('Log of')
-      .locator('option:checked', { hasText: 'acme' })
-      .waitFor({ state: 'attached' });
+    await page.getByLabel('Log of').locator('option:checked', { hasText: 'acme' }).waitFor({ state: 'attached' });
   });
 
   it('suspends and activates it, and asks before', async () => {
@@ -126,8 +123,6 @@ describe('the page of a tenant', function () {
     await page.evaluate('location.hash = "#sessions/of-somebody"');
     await page.waitForURL(/#try$/);
     await page.getByRole('heading', { level: 1 }).first().waitFor();
-    expect(await page.getByRole('link', { name: 'Playground' }).getAttribute('aria-current')).to.equal(
-      'page',
-    );
+    expect(await page.getByRole('link', { name: 'Playground' }).getAttribute('aria-current')).to.equal('page');
   });
 });

@@ -115,9 +115,7 @@ describe('the page about trust', function () {
       .first()
       .waitFor();
     for (const id of ['another', 'which-degree']) {
-      const { trustAnchors } = (
-        await visitors.served.service.call('GET', `/verifier/config/${id}`, { token: visitors.token })
-      ).body;
+      const { trustAnchors } = (await visitors.served.service.call('GET', `/verifier/config/${id}`, { token: visitors.token })).body;
       expect(trustAnchors, id).to.have.length(2);
     }
     await section.getByRole('button', { name: 'Have them trusted' }).click();
@@ -161,9 +159,7 @@ describe('the page about trust', function () {
   });
 
   it('shows all there is, page by page, with its number, and finds a part of it', async () => {
-    const many = await Promise.all(
-      Array.from({ length: 70 }, (_, number) => certify({ name: `Authority ${number}`, ca: true })),
-    );
+    const many = await Promise.all(Array.from({ length: 70 }, (_, number) => certify({ name: `Authority ${number}`, ca: true })));
     const trustAnchors = many.map((one) => ({ certificate: pem(one) }));
     await write('/verifier/config', { id: 'crowd', dcql_query: DEGREE, trustAnchors });
     const page = await visitors.as(['issuance:manage', 'presentation:manage'], 'trust');
@@ -189,8 +185,7 @@ describe('the page about trust', function () {
   });
 
   it('gives authorities to any of many questions', async () => {
-    for (let number = 0; number < 52; number++)
-      await write('/verifier/config', { id: `many-${number}`, dcql_query: DEGREE });
+    for (let number = 0; number < 52; number++) await write('/verifier/config', { id: `many-${number}`, dcql_query: DEGREE });
     const page = await visitors.as(['presentation:manage'], 'trust');
     const section = page.getByRole('region', { name: 'To be trusted by this tenant' });
     await section.getByLabel('Gather also').selectOption('own');
@@ -200,9 +195,7 @@ describe('the page about trust', function () {
     expect(await section.getByRole('checkbox').count()).to.equal(50);
     await section.getByRole('button', { name: 'Show more questions' }).click();
     await section.getByRole('checkbox', { name: 'which-degree' }).waitFor();
-    expect(await section.getByRole('checkbox', { name: 'crowd' }).isChecked(), 'a choice stays').to.equal(
-      true,
-    );
+    expect(await section.getByRole('checkbox', { name: 'crowd' }).isChecked(), 'a choice stays').to.equal(true);
     await section.getByRole('button', { name: 'Have them trusted' }).click();
     await section.getByText('crowd trusts 1 more.').waitFor();
   });

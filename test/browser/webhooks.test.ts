@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Browser } from 'playwright-core';
-import { ratesOf, shareOf } from '../../adapters/http/console/app/pages/webhooks/deliveries.ts';
+import { ratesOf, shareOf } from '../../packages/console/src/pages/webhooks/deliveries.ts';
 import { buildConsole } from '../support/console.ts';
 import { Shop } from '../support/present.ts';
 import { expectAccessible, expectFits } from './support/accessible.ts';
@@ -60,10 +60,7 @@ describe('the page of the webhooks', function () {
       { ...one, webhook: 'presentation', result: 'delivered' },
       { ...one, webhook: 'claims', result: 'pending' },
     ]);
-    expect(rates.map((rate) => `${rate.webhook} ${shareOf(rate)}`)).to.deep.equal([
-      'claims none has ended',
-      'presentation 66 % delivered',
-    ]);
+    expect(rates.map((rate) => `${rate.webhook} ${shareOf(rate)}`)).to.deep.equal(['claims none has ended', 'presentation 66 % delivered']);
   });
 
   it('says what will stand there before any was called', async () => {
@@ -122,10 +119,7 @@ describe('the page of the webhooks', function () {
     await section.getByText('with a key that nobody was told yet').waitFor();
     const make = async () => {
       await section.getByRole('button', { name: 'New secret' }).click();
-      await page
-        .getByRole('dialog', { name: 'A new secret for webhooks?' })
-        .getByRole('button', { name: 'New secret' })
-        .click();
+      await page.getByRole('dialog', { name: 'A new secret for webhooks?' }).getByRole('button', { name: 'New secret' }).click();
       const shown = page.getByRole('dialog', { name: 'The secret of the webhooks' });
       const secret = await shown.locator('code').innerText();
       await shown.getByRole('button', { name: 'Copy the secret' }).waitFor();

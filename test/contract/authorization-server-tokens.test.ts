@@ -1,9 +1,115 @@
 import { expect } from 'chai';
 import type { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
+import { AuthorizationServerError, type AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { BentProvider, makeKey, signWithPublicKey, unsigned } from '../support/bent-provider.ts';
-import { ForeignWorld } from '../support/foreign-world.ts';
+import { type Answer, BentProvider, makeKey, signWithPublicKey, unsigned } from '../support/bent-provider.ts';
+import { ForeignWorld, outcome } from '../support/foreign-world.ts';
+
+const EXCHANGE = {
+  tenantId: 'acme' as TenantId,
+  code: 'c-1',
+  redirectUri: 'https://issuer.example.net/acme/chained-as/callback',
+  codeVerifier: 'v'.repeat(43),
+  clientId: 'client',
+} as const;
+
+describe('AuthorizationServers and codes', () => {
+  let world: ForeignWorld;
+  let provider: BentProvider;
+  let servers: RemoteAuthorizationServers;
+
+  beforeEach(async () => {
+    world = await ForeignWorld.start();
+    ({ provider, servers } = world);
+  });
+  afterEach(() => world.close());
+
+  describe('the exchange of a code', () => {
+    const exchange = (more: object = {}) => servers.exchangeCode(provider.issuer, { ...EXCHANGE, ...more });
+    const sent = () => provider.requests.find(({ path }) => path === '/token');
+    const offer = (...methods: string[]) =>
+      provider.on('/.well-known/openid-configuration', {
+        json: provider.metadata({ token_endpoint_auth_methods_supported: methods }),
+      });
+
+    it('sends code, address and verifier once, and returns both tokens', async () => {
+      const answer = await exchange();
+      expect(answer.accessToken).to.equal('opaque');
+      expect(answer.idToken).to.match(/^eyJ/);
+      expect(provider.hits('/token')).to.equal(1);
+      expect(Object.fromEntries(new URLSearchParams(sent()?.body))).to.deep.equal({
+        grant_type: 'authorization_code',
+        code: EXCHANGE.code,
+        redirect_uri: EXCHANGE.redirectUri,
+        code_verifier: EXCHANGE.codeVerifier,
+        client_id: 'client',
+      });
+      expect(sent()?.headers).to.include({ 'content-type': 'application/x-www-form-urlencoded' });
+      expect(sent()?.headers).not.to.have.property('authorization');
+    });
+
+    it('form-encodes name and secret in the Basic header, and sends them nowhere else', async () => {
+      await exchange({ clientId: 'https://a:1', clientSecret: 'p w:%é+' });
+      const header = sent()?.headers.authorization ?? '';
+      expect(Buffer.from(header.replace('Basic ', ''), 'base64').toString()).to.equal('https%3A%2F%2Fa%3A1:p+w%3A%25%C3%A9%2B');
+      expect(sent()?.body).not.to.contain('client');
+    });
+
+    it('sends the secret in the body when the server takes it only there', async () => {
+      offer('private_key_jwt', 'client_secret_post');
+      await exchange({ clientSecret: 'a+b' });
+      expect(sent()?.headers).not.to.have.property('authorization');
+      expect(new URLSearchParams(sent()?.body).get('client_secret')).to.equal('a+b');
+    });
+
+    it('sends nothing to a server that takes no secret', async () => {
+      offer('private_key_jwt');
+      expect(await outcome(exchange({ clientSecret: 's' }))).to.equal('client_authentication');
+      expect(provider.hits('/token')).to.equal(0);
+    });
+
+    const bad: readonly [string, Answer, AuthorizationServerFault][] = [
+      ['an OAuth error', { json: { error: 'invalid_grant' }, status: 400 }, 'refused'],
+      ['an OAuth error with status 200', { json: { error: 'invalid_grant', id_token: 'x' } }, 'refused'],
+      ['an error without a code', { json: { message: 'no' }, status: 500 }, 'bad_status'],
+      ['no ID token', { json: { access_token: 'opaque' } }, 'bad_answer'],
+      ['an ID token that is no text', { json: { id_token: {} } }, 'bad_answer'],
+      ['an access token that is no text', { json: { id_token: 'x', access_token: 7 } }, 'bad_answer'],
+      ['no JSON', (response) => response.end('id_token=x'), 'bad_answer'],
+      ['a huge document', (response) => response.end(' '.repeat(257 * 1024)), 'too_large'],
+      ['a redirect', (response) => response.writeHead(307, { location: '/other' }).end(), 'redirected'],
+      ['a broken connection', (response) => response.destroy(), 'unreachable'],
+    ];
+    for (const [what, answer, fault] of bad) {
+      it(`fails with ${fault} when the answer is ${what}, and is not tried again`, async () => {
+        provider.on('/token', answer);
+        expect(await outcome(exchange())).to.equal(fault);
+        expect(provider.hits('/token')).to.equal(1);
+      });
+    }
+
+    it('tells the error of the server and nothing else that it wrote', async () => {
+      const json = { error: 'invalid_grant', error_description: 'Alice already used c-1' };
+      provider.on('/token', { json, status: 400 });
+      const error = (await exchange({ clientSecret: 'hush' }).catch((thrown) => thrown)) as AuthorizationServerError;
+      expect(error.error).to.equal('invalid_grant');
+      expect(error.message).not.to.match(/Alice|c-1|hush/);
+    });
+
+    it('does not take just anything for the name of an error', async () => {
+      provider.on('/token', { json: { error: 'x'.repeat(200) }, status: 400 });
+      expect(await outcome(exchange())).to.equal('bad_status');
+    });
+
+    it('needs a server that names its token endpoint', async () => {
+      provider.on('/.well-known/openid-configuration', {
+        json: provider.metadata({ token_endpoint: undefined }),
+      });
+      expect(await outcome(exchange())).to.equal('bad_metadata');
+    });
+  });
+});
 
 /** Signs under the name of the provider's key. */
 const STRANGER = makeKey('key-1', 'ES256');
@@ -24,19 +130,7 @@ describe('AuthorizationServers and tokens', () => {
   const idToken = (token: string, access?: string) => world.idToken(token, access);
 
   describe('a token', () => {
-    for (const alg of [
-      'RS256',
-      'RS384',
-      'RS512',
-      'PS256',
-      'PS384',
-      'PS512',
-      'ES256',
-      'ES384',
-      'ES512',
-      'EdDSA',
-      'Ed25519',
-    ]) {
+    for (const alg of ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']) {
       it(`signed with ${alg} is good`, async () => {
         provider.keys = [makeKey('key-1', alg)];
         expect(await accessToken(provider.token())).to.equal('good');
@@ -60,7 +154,7 @@ describe('AuthorizationServers and tokens', () => {
       ['another audience', { claims: { aud: 'others' } }, 'audience'],
       ['a time that is over', { claims: { exp: Math.floor(Date.now() / 1000) - 120 } }, 'expired'],
       ['no end', { claims: { exp: undefined } }, 'expired'],
-      ['a start in the future', { claims: { nbf: Math.floor(Date.now() / 1000) + 120 } }, 'not_yet_valid'],
+      ['a start in the future', { claims: { nbf: Math.floor(Date.now() / 1000) + 3600 } }, 'not_yet_valid'],
       ['an extension', { header: { crit: ['x'], x: 1 } }, 'critical_header'],
       ['another type', { header: { typ: 'logout+jwt' } }, 'type'],
       ['an unknown key', { header: { kid: 'key-2' } }, 'unknown_key'],
@@ -98,18 +192,14 @@ describe('AuthorizationServers and tokens', () => {
     });
 
     it('that is too long is refused, and nothing is fetched for it', async () => {
-      expect(await accessToken(provider.token({ claims: { filler: 'x'.repeat(65_536) } }))).to.equal(
-        'malformed',
-      );
+      expect(await accessToken(provider.token({ claims: { filler: 'x'.repeat(65_536) } }))).to.equal('malformed');
       expect(provider.requests).to.have.length(0);
     });
 
     it('does not say in an error what stood in it', async () => {
       const token = provider.token({ claims: { iss: 'https://evil.example', sub: 'Alice' } });
       const expected = { tenantId: ACME, audience: 'client', types: [undefined], now: clock.now() };
-      const error = await servers
-        .verifyToken(provider.issuer, token, expected)
-        .catch((thrown: Error) => thrown);
+      const error = await servers.verifyToken(provider.issuer, token, expected).catch((thrown: Error) => thrown);
       expect(String((error as Error).stack)).not.to.match(/Alice|evil\.example|eyJ/);
     });
   });
@@ -127,11 +217,7 @@ describe('AuthorizationServers and tokens', () => {
       ['another issuer', { claims: { iss: 'https://evil.example' } }, 'issuer'],
       ['no subject', { claims: { sub: undefined } }, 'subject'],
       ['the type of an access token', { header: { typ: 'at+jwt' } }, 'type'],
-      [
-        'the hash of another access token',
-        { claims: { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' } },
-        'access_token_hash',
-      ],
+      ['the hash of another access token', { claims: { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' } }, 'access_token_hash'],
     ];
     for (const [what, bend, reason] of bent) {
       it(`with ${what} is refused`, async () => {
@@ -149,8 +235,7 @@ describe('AuthorizationServers and tokens', () => {
   });
 
   describe('the access token of a login', () => {
-    const read = (token: string) =>
-      servers.readOwnAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
+    const read = (token: string) => servers.readOwnAccessToken(provider.issuer, token, { tenantId: ACME, now: clock.now() });
 
     it('gives every claim when the issuer signed it, whoever it is for', async () => {
       const token = provider.token({ header: { typ: 'at+jwt' }, claims: { aud: 'somebody', scope: 'x' } });
@@ -167,5 +252,111 @@ describe('AuthorizationServers and tokens', () => {
       ];
       for (const token of tokens) expect(await read(token)).to.equal(undefined);
     });
+  });
+});
+
+const TENANT = 'acme' as TenantId;
+const JWT = { 'content-type': 'application/jwt' };
+
+describe('AuthorizationServers and userinfo', () => {
+  let world: ForeignWorld;
+  let provider: BentProvider;
+  beforeEach(async () => {
+    world = await ForeignWorld.start();
+    ({ provider } = world);
+    announce({ userinfo_endpoint: `${provider.issuer}/me` });
+  });
+  afterEach(() => world.close());
+
+  const announce = (more: object) => provider.on('/.well-known/openid-configuration', { json: provider.metadata(more) });
+  const ask = (accessToken = 'opaque') =>
+    world.servers.readUserinfo(provider.issuer, {
+      tenantId: TENANT,
+      clientId: 'client',
+      subject: 'u-1',
+      accessToken,
+      now: world.clock.now(),
+    });
+  /** @returns `fault error`, or what came. */
+  const told = async (accessToken?: string) => {
+    try {
+      return await ask(accessToken);
+    } catch (error) {
+      if (!(error instanceof AuthorizationServerError)) throw error;
+      return `${error.fault} ${error.error}`;
+    }
+  };
+  const signed = (claims: object = {}, more: object = {}): Answer => {
+    const token = provider.token({ claims: { exp: undefined, nonce: undefined, ...claims }, ...more });
+    return (response) => response.writeHead(200, JWT).end(token);
+  };
+  const text =
+    (body: string, headers: Record<string, string> = { 'content-type': 'application/json' }): Answer =>
+    (response) =>
+      response.writeHead(200, headers).end(body);
+
+  it('gives every claim of a JSON answer, and shows the access token alone', async () => {
+    provider.on('/me', { json: { sub: 'u-1', name: 'Ada', address: { country: 'GB' } } });
+    expect(await ask()).to.deep.equal({ sub: 'u-1', name: 'Ada', address: { country: 'GB' } });
+    const [request] = provider.requests.filter(({ path }) => path === '/me');
+    expect(request).to.include({ method: 'GET', body: '' });
+    expect(request?.headers.authorization).to.equal('Bearer opaque');
+  });
+
+  it('gives every claim of a JWT that the issuer signed, with an end or without', async () => {
+    provider.on('/me', signed({ name: 'Ada' }));
+    expect(await ask()).to.deep.include({ sub: 'u-1', name: 'Ada' });
+    provider.on('/me', signed({ aud: ['others', 'client'], exp: Math.floor(Date.now() / 1000) + 60 }));
+    expect(await ask()).to.deep.include({ sub: 'u-1' });
+  });
+
+  it('gives nothing of an issuer that has no such endpoint', async () => {
+    announce({});
+    expect(await ask()).to.equal(undefined);
+    expect(provider.hits('/me')).to.equal(0);
+  });
+
+  const bad: readonly [what: string, answer: () => Answer, told: string][] = [
+    ['another subject', () => ({ json: { sub: 'u-2' } }), 'bad_answer userinfo_subject'],
+    ['no subject', () => ({ json: { name: 'Ada' } }), 'bad_answer userinfo_subject'],
+    ['a subject that is no text', () => ({ json: { sub: ['u-1'] } }), 'bad_answer userinfo_subject'],
+    ['a list', () => ({ json: [{ sub: 'u-1' }] }), 'bad_answer userinfo_malformed'],
+    ['a page', () => text('<html>', { 'content-type': 'text/html' }), 'bad_answer userinfo_malformed'],
+    ['a member twice', () => text('{"sub":"u-1","sub":"u-1"}'), 'bad_answer userinfo_malformed'],
+    ['deep nesting', () => text(`{"sub":"u-1","a":${'['.repeat(500)}${']'.repeat(500)}}`), 'bad_answer userinfo_malformed'],
+    ['more than fits', () => ({ json: { sub: 'u-1', name: 'x'.repeat(70_000) } }), 'too_large userinfo'],
+    ['a signed answer about somebody else', () => signed({ sub: 'u-2' }), 'bad_answer userinfo_subject'],
+    ['a signed answer of another issuer', () => signed({ iss: 'https://evil.example' }), 'bad_answer userinfo_issuer'],
+    ['a signed answer for another client', () => signed({ aud: 'others' }), 'bad_answer userinfo_audience'],
+    ['a signed answer that has ended', () => signed({ exp: 1 }), 'bad_answer userinfo_expired'],
+    ['an answer that somebody else signed', () => signed({}, { key: makeKey('key-1', 'ES256') }), 'bad_answer userinfo_signature'],
+    ['an answer that nobody signed', () => text(unsigned(provider), JWT), 'bad_answer userinfo_algorithm'],
+    ['JSON in place of a JWT', () => text('{"sub":"u-1"}', JWT), 'bad_answer userinfo_malformed'],
+    ['a refusal', () => ({ json: { error: 'invalid_token' }, status: 401 }), 'refused userinfo'],
+    ['a failure', () => ({ json: {}, status: 503 }), 'bad_status userinfo'],
+    ['a redirect', () => (response) => response.writeHead(302, { location: '/other' }).end(), 'redirected userinfo'],
+  ];
+  for (const [what, answer, end] of bad) {
+    it(`is refused with ${what}`, async () => {
+      provider.on('/me', answer());
+      expect(await told()).to.equal(end);
+    });
+  }
+
+  it('is not asked where nothing may be called, nor with what is no token', async () => {
+    announce({ userinfo_endpoint: 'http://127.0.0.2:1/me' });
+    expect(await told()).to.equal('refused_address userinfo');
+    expect(await told('a\r\nb')).to.equal('bad_answer userinfo');
+  });
+
+  it('makes metadata useless when its address may not be used', async () => {
+    for (const userinfo_endpoint of ['ftp://127.0.0.1/me', 'http://a:b@127.0.0.1/me', 7]) {
+      const other = await ForeignWorld.start();
+      other.provider.on('/.well-known/openid-configuration', {
+        json: other.provider.metadata({ userinfo_endpoint }),
+      });
+      expect(await other.discovery()).to.equal('bad_metadata');
+      await other.close();
+    }
   });
 });

@@ -26,9 +26,7 @@ describe('AuthorizationServers', () => {
       const other = await BentProvider.start('/realms/acme');
       const metadata = await servers.discover(other.issuer, ACME);
       expect(metadata.tokenEndpoint).to.equal(`${other.issuer}/token`);
-      expect(other.requests.map(({ path }) => path)).to.deep.equal([
-        '/realms/acme/.well-known/openid-configuration',
-      ]);
+      expect(other.requests.map(({ path }) => path)).to.deep.equal(['/realms/acme/.well-known/openid-configuration']);
       await other.close();
     });
 
@@ -58,11 +56,7 @@ describe('AuthorizationServers', () => {
       ['status 500', { json: { issuer: 'x' }, status: 500 }, 'bad_status'],
       ['no JSON', (response) => response.end('<html>'), 'not_json'],
       ['a list', { json: [] }, 'not_json'],
-      [
-        'a member twice',
-        (response) => response.end('{"issuer":"https://a","issuer":"https://b"}'),
-        'not_json',
-      ],
+      ['a member twice', (response) => response.end('{"issuer":"https://a","issuer":"https://b"}'), 'not_json'],
       ['bytes that are no text', (response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])), 'not_json'],
       ['a huge document', (response) => response.end(' '.repeat(129 * 1024)), 'too_large'],
       ['a redirect', (response) => response.writeHead(301, { location: '/' }).end(), 'redirected'],

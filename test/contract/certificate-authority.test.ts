@@ -75,9 +75,7 @@ describe('X509Authority', () => {
 
     expect(leaf.validFromDate).to.deep.equal(request.notBefore);
     expect(leaf.validToDate).to.deep.equal(request.notAfter);
-    expect(leaf.subjectAltName).to.equal(
-      'DNS:issuer.example, DNS:localhost, URI:https://issuer.example/acme',
-    );
+    expect(leaf.subjectAltName).to.equal('DNS:issuer.example, DNS:localhost, URI:https://issuer.example/acme');
     expect(leaf.checkHost('issuer.example')).to.equal('issuer.example');
     expect(leaf.serialNumber).to.match(/^[4-7][0-9A-F]{39}$/);
     expect(leaf.serialNumber).to.not.equal(read(caDer).serialNumber);
@@ -86,9 +84,7 @@ describe('X509Authority', () => {
   it('gives critical basic constraints to a CA and none to a leaf', async () => {
     const key = await kms.generate('acme', 'ES256');
     const signer = { key: signingKey('acme', key) };
-    const ca = read(await authority.issue(aRequest(key.publicJwk, { kind: 'ca' }), signer)).raw.toString(
-      'hex',
-    );
+    const ca = read(await authority.issue(aRequest(key.publicJwk, { kind: 'ca' }), signer)).raw.toString('hex');
     const leaf = read(await authority.issue(aRequest(key.publicJwk), signer)).raw.toString('hex');
     // OID, critical TRUE, OCTET STRING: SEQUENCE { cA TRUE, pathLen 0 } and the usage bits.
     expect(ca).to.contain('0603551d130101ff040830060101ff020100');

@@ -1,8 +1,8 @@
 import crypto, { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';
-import { countWork } from '../support/counted-work.ts';
-import { countingProxy } from '../support/counting-proxy.ts';
 import { databases, rawSql } from '../support/databases.ts';
+import { countWork } from '../support/measurements.ts';
+import { countingProxy } from '../support/proxies.ts';
 
 describe('what counts the work of a service', () => {
   it('sees signatures and keys of everybody who imported the function before, and leaves a wallet out', async () => {
@@ -41,12 +41,7 @@ describe('what counts the work of a service', () => {
         return {
           read: await counts('select * from notes'),
           written: await counts('insert into notes values (1)', 'update notes set id = 2'),
-          transaction: await counts(
-            'begin',
-            'insert into notes values (3)',
-            'insert into notes values (4)',
-            'commit',
-          ),
+          transaction: await counts('begin', 'insert into notes values (3)', 'insert into notes values (4)', 'commit'),
           hidden: await counts('with n as (delete from notes returning id) select * from n'),
         };
       });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
-import { connect } from '../../adapters/persistence/database.ts';
+import { connect } from '../../adapters/persistence/opening/database.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { LogBatch, LogPlace } from '../../application/ports/event-log.ts';
 import type { Session } from '../../domain/sessions/session.ts';
@@ -10,7 +10,7 @@ import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { describeUpgrade } from '../support/upgrade.ts';
 import { addTenant, aSession, NOW, seconds } from './store/builders.ts';
-import { stepsOf } from './store/steps.ts';
+import { sessionOpening, stepsOf } from './store/steps.ts';
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 const LIMIT = 100;
@@ -40,13 +40,11 @@ for (const kind of databases()) {
     const raw = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
     const open = async (changes: Partial<Session> = {}, own = tenantId) => {
       const session = aSession(own, { request: null, ...changes });
-      await stepsOf(store, own).openSession(session);
+      await stepsOf(store, own).commit(sessionOpening(session));
       return session;
     };
-    const fetch = (session: Session) =>
-      stepsOf(store, session.tenantId).fetchSession(session.publicId, seconds(1));
-    const fail = (session: Session) =>
-      store.commit(session.tenantId, { session: advance(session, 'fail') }, seconds(2));
+    const fetch = (session: Session) => stepsOf(store, session.tenantId).fetchSession(session.publicId, seconds(1));
+    const fail = (session: Session) => store.commit(session.tenantId, { session: advance(session, 'fail') }, seconds(2));
     const untilOthersEnd = () => untilOtherDatabasesEnd(kind.name, raw);
     const next = async (limit = LIMIT, holder = ME): Promise<LogBatch> => {
       await untilOthersEnd();
@@ -66,8 +64,7 @@ for (const kind of databases()) {
         expect(await log().handedOn(batch.after, last.place)).to.equal(true);
       }
     };
-    const shown = (session: Session, ...versions: number[]) =>
-      versions.map((version) => `${session.id} ${version}`);
+    const shown = (session: Session, ...versions: number[]) => versions.map((version) => `${session.id} ${version}`);
 
     it('begins with what happens from now on, and tells what others may know of it', async () => {
       await fetch(await open());
@@ -93,9 +90,7 @@ for (const kind of databases()) {
     it('tells everything of all tenants once the place moves, however little at a time', async () => {
       await log().beginHandingOn();
       const other = await addTenant(store);
-      const sessions = await Promise.all(
-        Array.from({ length: 12 }, (_, index) => open({}, index % 2 === 0 ? tenantId : other)),
-      );
+      const sessions = await Promise.all(Array.from({ length: 12 }, (_, index) => open({}, index % 2 === 0 ? tenantId : other)));
       await Promise.all(sessions.map(fetch));
       await Promise.all(sessions.map(fail));
       expect(told(await next(4))).to.have.length(4);
@@ -130,8 +125,7 @@ for (const kind of databases()) {
 
     it('is handed on by one process, and by another when that one leaves or is silent', async () => {
       await log().beginHandingOn();
-      const isTaken = async (holder: string, leaseSeconds: number) =>
-        (await log().nextEvents(holder, leaseSeconds, LIMIT)) !== undefined;
+      const isTaken = async (holder: string, leaseSeconds: number) => (await log().nextEvents(holder, leaseSeconds, LIMIT)) !== undefined;
       expect(await isTaken('one', 60)).to.equal(true);
       expect(await isTaken('two', 60)).to.equal(false);
       expect(await isTaken('one', 60)).to.equal(true);
@@ -213,9 +207,7 @@ for (const kind of databases()) {
         const others = [await open(), await open()];
         expect(await handOn(), 'nothing passes the one that is open').to.deep.equal([]);
         await late.query('commit');
-        expect(await handOn()).to.deep.equal(
-          [before, ...others].flatMap((one, i) => shown(one, i === 0 ? 2 : 1)),
-        );
+        expect(await handOn()).to.deep.equal([before, ...others].flatMap((one, i) => shown(one, i === 0 ? 2 : 1)));
       });
 
       it('goes on where a transaction that was open is taken back', async () => {
@@ -282,8 +274,7 @@ for (const kind of databases()) {
         await log().beginHandingOn();
         const session = await open();
         const reads = async () => {
-          const [row] =
-            await raw(`select sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0)) as blocks
+          const [row] = await raw(`select sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0)) as blocks
             from pg_statio_user_tables where relname = 'session_events'`);
           return Number(row?.['blocks']);
         };
@@ -313,8 +304,7 @@ async function untilOtherDatabasesEnd(kind: string, run: Run): Promise<void> {
     return rows.map((row) => String(row['one']));
   };
   const before = await writing();
-  for (let present = before; before.some((one) => present.includes(one)); present = await writing())
-    await pause(5);
+  for (let present = before; before.some((one) => present.includes(one)); present = await writing()) await pause(5);
 }
 
 describeUpgrade('An event log from before it was handed on', (upgrade, kind) => {
@@ -325,7 +315,7 @@ describeUpgrade('An event log from before it was handed on', (upgrade, kind) => 
     const first = older.service.container.get(Store);
     const tenantId = await addTenant(first);
     const session = aSession(tenantId, { request: null });
-    await stepsOf(first, tenantId).openSession(session);
+    await stepsOf(first, tenantId).commit(sessionOpening(session));
     await older.close();
     await goBack('Migration00000000000008_commit');
 

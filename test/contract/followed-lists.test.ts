@@ -32,9 +32,7 @@ for (const kind of databases()) {
       await rawSql(url, (run) => run("update followed_lists set place = 'x' where id = 'spoiled'"));
       const due = async (now: Date) => (await store.maintenance.dueFollowedLists(now, 8)).map(({ id }) => id);
       expect(await due(seconds(1))).to.deep.equal(['sound']);
-      const rows = await rawSql(url, (run) =>
-        run("select failure, failures from followed_lists where id = 'spoiled'"),
-      );
+      const rows = await rawSql(url, (run) => run("select failure, failures from followed_lists where id = 'spoiled'"));
       expect(JSON.stringify(rows)).to.include('does not open');
       // Until it is tried again it is not even looked at.
       expect(await due(seconds(2))).to.deep.equal(['sound']);

@@ -14,11 +14,7 @@ export function isSignedBy(publicJwk: PublicJwk, data: string, signature: Uint8A
 }
 
 /** What holds for every provider. `name` is the configured name that its handles must carry. */
-export function describeKmsProvider(
-  title: string,
-  name: string,
-  make: () => Promise<KmsProvider> | KmsProvider,
-) {
+export function describeKmsProvider(title: string, name: string, make: () => Promise<KmsProvider> | KmsProvider) {
   describe(`${title} as a KMS provider`, () => {
     let provider: KmsProvider;
     before(async () => {

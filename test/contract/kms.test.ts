@@ -53,8 +53,7 @@ describe('LocalKms', () => {
       expect(isSignedBy(key.publicJwk, 'data', local.sign(signingKey('acme', key), 'data'))).to.equal(true);
     }
 
-    const ecJwk = () =>
-      generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
+    const ecJwk = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
     const edJwk = () => generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
     const refused: Record<string, () => JsonWebKey | Buffer> = {
       'an RSA key': () =>
@@ -68,8 +67,7 @@ describe('LocalKms', () => {
           type: 'pkcs8',
         }),
       'an X25519 key': () => generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' }),
-      'a public key': () =>
-        generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+      'a public key': () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
       'a key with a foreign public half': () => ({ ...ecJwk(), d: ecJwk().d ?? '' }),
       'an Ed25519 key with a foreign public half': () => ({ ...edJwk(), d: edJwk().d ?? '' }),
       'no key at all': () => Buffer.from('not a key'),
@@ -122,11 +120,7 @@ describe('KmsRegistry', () => {
 
   it('does not start with a default that is not configured or with one name twice', () => {
     expect(() => new KmsRegistry({ providers, default: 'third' })).to.throw('"third"');
-    expect(() => new KmsRegistry({ providers, default: 'first', tenantDefaults: { a: 'x' } })).to.throw(
-      '"x"',
-    );
-    expect(() => new KmsRegistry({ providers: [...providers, ...providers], default: 'first' })).to.throw(
-      'twice',
-    );
+    expect(() => new KmsRegistry({ providers, default: 'first', tenantDefaults: { a: 'x' } })).to.throw('"x"');
+    expect(() => new KmsRegistry({ providers: [...providers, ...providers], default: 'first' })).to.throw('twice');
   });
 });

@@ -1,6 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { bringUp, connect } from '../../adapters/persistence/database.ts';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { bringUp, connect } from '../../adapters/persistence/opening/database.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { databases, openRaw, type TestDatabase } from '../support/databases.ts';
+
+const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
 for (const kind of databases()) {
   describe(`The migrations for ${kind.name}`, () => {
@@ -17,6 +23,55 @@ for (const kind of databases()) {
         expect(await orm.migrator.checkSchema()).to.equal(false);
       } finally {
         await orm.close();
+      }
+    });
+
+    it('keep what revocations of an earlier release refuse to grants of it', async function () {
+      const used = await kind.openEmpty();
+      if (used === undefined) return this.skip();
+      await bringUp({ url: used.url, poolSize: 2 }, 'Migration00000000000037_grants_of_subjects');
+      const { run, close } = await openRaw(used.url);
+      const at = (secondsLater: number) => Date.now() + secondsLater * 1_000;
+      try {
+        await run(`insert into tenants (id, name, status, revision, version, created_at, updated_at)
+          values ('acme', 'Acme', 'active', 1, 1, 0, 0)`);
+        for (const [id, consumedAt] of [
+          ['before', at(0)],
+          ['code', at(59)],
+          ['after', at(120)],
+          ['unredeemed', null],
+        ] as const)
+          await run(`insert into grants (tenant_id, id, kind, session_id, public_id, code_hash, configuration_ids, expires_at,
+              attempts, consumed_at)
+            values ('acme', '${id}', 'authorization_code', 'session', 'public', '${id}', '["card"]', ${at(9_000)}, 0, ${consumedAt})`);
+        await run(`insert into revoked_subjects (tenant_id, fingerprint, credential_configuration_id, revoked_at)
+          values ('acme', 'ada', '', ${at(0)})`);
+      } finally {
+        await close();
+      }
+      await bringUp({ url: used.url, poolSize: 2 });
+      const store = await OrmStore.open({ url: used.url, poolSize: 2 }, cipher);
+      try {
+        const identify = async (fingerprint: string, grantId: string) => {
+          const batch = {
+            id: randomUUID(),
+            sessionId: 'session' as SessionId,
+            credentialConfigurationId: 'card',
+          };
+          const identifies = { fingerprint, batch, endsAt: null, grantId, authorizedAt: new Date(at(9_000)) };
+          return (await store.commit('acme' as TenantId, { identifies }, new Date())).done;
+        };
+        const all = async (fingerprint: string) => {
+          const grants = ['before', 'code', 'after', 'unredeemed'];
+          return Promise.all(grants.map((id) => identify(fingerprint, id)));
+        };
+        expect(await all('ada')).to.deep.equal([false, false, true, false]);
+        expect(await all('bob')).to.deep.equal([true, true, true, true]);
+        await store.maintenance.noteRevoked('acme' as TenantId, ['bob'], undefined, new Date(0));
+        expect(await all('bob'), 'a revocation since the upgrade came after all of them').to.deep.equal([false, false, false, false]);
+      } finally {
+        await store.close();
+        await used.drop();
       }
     });
 

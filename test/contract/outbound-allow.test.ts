@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AddressGuard } from '../../adapters/remote/address-guard.ts';
-import { readEntry } from '../../adapters/remote/allow-list.ts';
+import { parseEntry } from '../../adapters/remote/allow-list.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { RemoteError } from '../../application/ports/remote.ts';
 import { readSettings, SettingsError } from '../../config/settings.ts';
@@ -11,14 +11,8 @@ const GOOD = {
   AUTH_CLIENT_SECRET: 'the secret of the root',
 };
 
-async function faultOf(
-  addresses: readonly string[],
-  allow: readonly string[],
-  url: string,
-  tenantId = 'acme',
-): Promise<string> {
-  const resolve = async () =>
-    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+async function faultOf(addresses: readonly string[], allow: readonly string[], url: string, tenantId = 'acme'): Promise<string> {
+  const resolve = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   const client = new GuardedHttpClient({ allow, resolve });
   const limits = { timeoutMs: 150, maxBytes: 1 };
   try {
@@ -61,17 +55,16 @@ describe('OUTBOUND_ALLOW', () => {
   it('is understood in all its forms, at the start and where calls are made', () => {
     for (const entry of readable) {
       expect(readSettings({ ...GOOD, OUTBOUND_ALLOW: entry }).OUTBOUND_ALLOW, entry).to.deep.equal([entry]);
-      expect(() => readEntry(entry), entry).to.not.throw();
+      expect(() => parseEntry(entry), entry).to.not.throw();
     }
   });
 
   it('has each entry that cannot be read named in the one message of the start', () => {
-    const message = () =>
-      readSettings({ ...GOOD, PORT: 'x', OUTBOUND_ALLOW: ['10.0.0.1', ...unreadable].join() });
+    const message = () => readSettings({ ...GOOD, PORT: 'x', OUTBOUND_ALLOW: ['10.0.0.1', ...unreadable].join() });
     expect(message).to.throw(SettingsError, 'PORT: ');
     for (const entry of unreadable) {
       expect(message).to.throw(SettingsError, `OUTBOUND_ALLOW: "${entry}" `);
-      if (!entry.endsWith(':99999')) expect(() => readEntry(entry), entry).to.throw('OUTBOUND_ALLOW');
+      if (!entry.endsWith(':99999')) expect(() => parseEntry(entry), entry).to.throw('OUTBOUND_ALLOW');
     }
   });
 
@@ -124,13 +117,8 @@ describe('OUTBOUND_ALLOW', () => {
     it('are refused in every spelling although all private addresses are allowed', async () => {
       for (const host of literals) {
         for (const scheme of ['http', 'https']) {
-          expect(
-            new AddressGuard(everything).of('acme').refuses(`${scheme}://${host}/latest`),
-            host,
-          ).to.equal(true);
-          expect(await faultOf([], everything, `${scheme}://${host}/latest`), host).to.equal(
-            'refused_address',
-          );
+          expect(new AddressGuard(everything).of('acme').refuses(`${scheme}://${host}/latest`), host).to.equal(true);
+          expect(await faultOf([], everything, `${scheme}://${host}/latest`), host).to.equal('refused_address');
         }
       }
     });
@@ -139,24 +127,15 @@ describe('OUTBOUND_ALLOW', () => {
       for (const address of ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '168.63.129.16']) {
         for (const host of ['backend.example', 'metadata.other', 'x.internal']) {
           expect(await faultOf([address], everything, `http://${host}/`), host).to.equal('refused_address');
-          expect(await faultOf(['127.0.0.1', address], everything, `http://${host}/`)).to.equal(
-            'refused_address',
-          );
+          expect(await faultOf(['127.0.0.1', address], everything, `http://${host}/`)).to.equal('refused_address');
         }
       }
     });
 
     it('are refused by their names, whatever these lead to', async () => {
-      for (const host of [
-        'metadata.google.internal',
-        'METADATA.google.internal.',
-        'metadata',
-        'instance-data',
-      ]) {
+      for (const host of ['metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data']) {
         expect(new AddressGuard(everything).of('acme').refuses(`http://${host}/`), host).to.equal(true);
-        expect(await faultOf(['127.0.0.1'], everything, `http://${host}:1/`), host).to.equal(
-          'refused_address',
-        );
+        expect(await faultOf(['127.0.0.1'], everything, `http://${host}:1/`), host).to.equal('refused_address');
       }
     });
 
@@ -165,12 +144,8 @@ describe('OUTBOUND_ALLOW', () => {
       expect(address.refuses('http://169.254.169.254/latest')).to.equal(false);
       expect(address.refuses('http://169.254.170.2/')).to.equal(true);
       const name = ['metadata.google.internal'];
-      expect(await faultOf(['169.254.169.254'], name, 'http://metadata.google.internal:1/')).to.not.equal(
-        'refused_address',
-      );
-      expect(
-        new AddressGuard(['acme=169.254.169.254']).of('beta').refuses('http://169.254.169.254/'),
-      ).to.equal(true);
+      expect(await faultOf(['169.254.169.254'], name, 'http://metadata.google.internal:1/')).to.not.equal('refused_address');
+      expect(new AddressGuard(['acme=169.254.169.254']).of('beta').refuses('http://169.254.169.254/')).to.equal(true);
     });
 
     it('leave other private addresses as they are', () => {

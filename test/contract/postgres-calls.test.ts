@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { openDatabase } from '../../adapters/persistence/database.ts';
+import { openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { postgresSql } from '../../adapters/persistence/postgres/sql.ts';
 import { named, type Parameter } from '../../adapters/persistence/statement.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -14,16 +14,7 @@ const ECHO = named(
 const CALLS: Readonly<Record<string, readonly Parameter[]>> = {
   nulls: ['', null, null, null, null, null, null, null],
   'plain values': ['a', 1, 2 ** 52, true, ['a', 'b'], [1, -2], '{"a":[1]}', 0.5],
-  'what is quoted': [
-    `'"\\{},\n`,
-    -1,
-    -1,
-    false,
-    [`"`, '\\', '{}', ',', '', 'null', 'NULL'],
-    [],
-    '"\\""',
-    -1e-9,
-  ],
+  'what is quoted': [`'"\\{},\n`, -1, -1, false, [`"`, '\\', '{}', ',', '', 'null', 'NULL'], [], '"\\""', -1e-9],
   'what takes several bytes a character': ['ä€𝄞', 0, 0, true, ['𝄞', 'ß'], [0], '"𝄞"', 1e300],
   'a text beyond what room is kept for': ['€'.repeat(300_000), 0, 0, true, [], [], '{}', 0],
 };

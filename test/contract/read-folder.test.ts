@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { MAX_FILE_BYTES, MAX_FILES, readFolder } from '../../config/import/read-folder.ts';
+import { MAX_FILE_BYTES, MAX_FILES, readFolder } from '../../config/configuration-files/read-folder.ts';
 
 const SECRET = 'a secret of somebody';
 /** A placeholder, written so that nobody takes it for a template. */
@@ -121,15 +121,9 @@ describe('the configuration folder', () => {
 
   it('knows a tenant that is given in place of the folder above it', () => {
     write({ 'tenant.yaml': 'name: A', 'keys/signing.json': '{}', 'stray.txt': '' });
-    expect(read().faults).to.deep.equal([
-      { file: '', path: '', message: 'this looks like one tenant; give the folder above it' },
-    ]);
+    expect(read().faults).to.deep.equal([{ file: '', path: '', message: 'this looks like one tenant; give the folder above it' }]);
     write({ 'a/tenant.json': '{"name": "A"}' });
-    expect(read().faults.map(({ file }) => file)).to.deep.equal([
-      'keys/signing.json',
-      'stray.txt',
-      'tenant.yaml',
-    ]);
+    expect(read().faults.map(({ file }) => file)).to.deep.equal(['keys/signing.json', 'stray.txt', 'tenant.yaml']);
   });
 
   it('follows links within, as those of mounted volumes, and none that lead out', () => {
@@ -145,9 +139,7 @@ describe('the configuration folder', () => {
       symlinkSync('..', join(folder, 'a/clients'));
       const { documents, faults } = read();
       expect(documents.map(({ file }) => file)).to.deep.equal(['a/keys/real.json', 'a/tenant.json']);
-      expect(
-        faults.map(({ file, message }) => `${file} ${message.split(' ').slice(0, 4).join(' ')}`),
-      ).to.deep.equal([
+      expect(faults.map(({ file, message }) => `${file} ${message.split(' ').slice(0, 4).join(' ')}`)).to.deep.equal([
         'a/clients is a link that',
         'a/keys/dangling.json leads nowhere or cannot',
         'a/keys/loop.json leads nowhere or cannot',

@@ -32,9 +32,7 @@ function listedWith(release: string): readonly AllowedNarrowing[] {
     ...read<Described>('described-later.json').flatMap(({ operations, places }) =>
       operations.flatMap((operation) => places.map((place) => ({ operation, place }))),
     ),
-    ...read<Narrowed>('narrowed.json').flatMap(({ operations, place }) =>
-      operations.map((operation) => ({ operation, place })),
-    ),
+    ...read<Narrowed>('narrowed.json').flatMap(({ operations, place }) => operations.map((operation) => ({ operation, place }))),
   ];
 }
 
@@ -75,9 +73,7 @@ describe('Requests that an earlier release accepted', () => {
       delete (properties as Record<string, unknown>)['description'];
     });
     const lines = missingLines(latest, narrower);
-    expect(lines.filter((line) => line.startsWith('- `POST /tenant` property `description`'))).to.have.length(
-      1,
-    );
+    expect(lines.filter((line) => line.startsWith('- `POST /tenant` property `description`'))).to.have.length(1);
   });
 
   it('may be rejected once the changelog has a line with a reason under Breaking of a newer version', () => {
@@ -109,44 +105,14 @@ describe('A narrowing of requests', () => {
 
   const NARROWER: [string, object, object, RegExp][] = [
     ['a removed property', object({ a: text }), object({}), /^a: it is not accepted/],
-    [
-      'a property that became required',
-      object({ a: text }),
-      object({ a: text }, { required: ['a'] }),
-      /^a: it is required/,
-    ],
+    ['a property that became required', object({ a: text }), object({ a: text }, { required: ['a'] }), /^a: it is required/],
     ['other properties', object({}, { additionalProperties: true }), object({}), /^body: other properties/],
     ['a type', object({ a: { type: ['string', 'null'] } }), object({ a: text }), /^a: .*type null/],
-    [
-      'a number that became an integer',
-      object({ a: { type: 'number' } }),
-      object({ a: { type: 'integer' } }),
-      /^a: .*number/,
-    ],
-    [
-      'a value of an enumeration',
-      object({ a: { enum: ['x', 'y'] } }),
-      object({ a: { enum: ['x'] } }),
-      /^a: .*"y"/,
-    ],
-    [
-      'a free text that became an enumeration',
-      object({ a: text }),
-      object({ a: { enum: ['x'] } }),
-      /^a: only "x"/,
-    ],
-    [
-      'a maximum',
-      object({ a: { type: 'number', maximum: 9 } }),
-      object({ a: { type: 'number', maximum: 8 } }),
-      /^a: maximum is 8, was 9/,
-    ],
-    [
-      'a new minimum length',
-      object({ a: text }),
-      object({ a: { type: 'string', minLength: 1 } }),
-      /^a: minLength is 1/,
-    ],
+    ['a number that became an integer', object({ a: { type: 'number' } }), object({ a: { type: 'integer' } }), /^a: .*number/],
+    ['a value of an enumeration', object({ a: { enum: ['x', 'y'] } }), object({ a: { enum: ['x'] } }), /^a: .*"y"/],
+    ['a free text that became an enumeration', object({ a: text }), object({ a: { enum: ['x'] } }), /^a: only "x"/],
+    ['a maximum', object({ a: { type: 'number', maximum: 9 } }), object({ a: { type: 'number', maximum: 8 } }), /^a: maximum is 8, was 9/],
+    ['a new minimum length', object({ a: text }), object({ a: { type: 'string', minLength: 1 } }), /^a: minLength is 1/],
     [
       'a pattern',
       object({ a: { type: 'string', pattern: '^[ab]+$' } }),
@@ -154,12 +120,7 @@ describe('A narrowing of requests', () => {
       /^a: pattern/,
     ],
     ['a format', object({ a: text }), object({ a: { type: 'string', format: 'uri' } }), /^a: format/],
-    [
-      'items of an array',
-      { type: 'array', items: object({ a: text }) },
-      { type: 'array', items: object({}) },
-      /^\[\]\.a: it is not/,
-    ],
+    ['items of an array', { type: 'array', items: object({ a: text }) }, { type: 'array', items: object({}) }, /^\[\]\.a: it is not/],
     ['an alternative', { anyOf: [text, { type: 'number' }] }, text, /^body: .*number/],
     [
       'an alternative that a property selects',
@@ -167,12 +128,7 @@ describe('A narrowing of requests', () => {
       { oneOf: [object({ t: { const: 'a' } })] },
       /^t: .*"b"/,
     ],
-    [
-      'a rule of a part',
-      object({ a: text }),
-      { allOf: [object({ a: text }), { required: ['a'] }] },
-      /^a: it is required/,
-    ],
+    ['a rule of a part', object({ a: text }), { allOf: [object({ a: text }), { required: ['a'] }] }, /^a: it is required/],
   ];
   for (const [what, before, after, expected] of NARROWER) {
     it(`is reported for ${what}`, () => {
@@ -195,12 +151,8 @@ describe('A narrowing of requests', () => {
     const [parameter] = findRequestNarrowings(before, api(text));
     expect(parameter?.place).to.equal('parameter q');
     const required = api(text, { parameters: [{ name: 'r', in: 'query', required: true }] });
-    expect(findRequestNarrowings(api(text), required).map(({ problem }) => problem)).to.deep.equal([
-      'it is required now',
-    ]);
-    const form = JSON.parse(
-      JSON.stringify(api(text)).replace('application/json', 'text/plain'),
-    ) as ApiDocument;
+    expect(findRequestNarrowings(api(text), required).map(({ problem }) => problem)).to.deep.equal(['it is required now']);
+    const form = JSON.parse(JSON.stringify(api(text)).replace('application/json', 'text/plain')) as ApiDocument;
     expect(findRequestNarrowings(api(text), form)[0]?.problem).to.include('application/json');
   });
 
@@ -211,10 +163,7 @@ describe('A narrowing of requests', () => {
       },
       components: { schemas: { T: object({ leaf, next: { $ref: '#/components/schemas/T' } }) } },
     });
-    const narrowings = findRequestNarrowings(
-      tree(text) as never,
-      tree({ type: 'string', maxLength: 1 }) as never,
-    );
+    const narrowings = findRequestNarrowings(tree(text) as never, tree({ type: 'string', maxLength: 1 }) as never);
     expect(narrowings.map(({ place }) => place)).to.deep.equal(['leaf']);
   });
 });

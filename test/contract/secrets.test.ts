@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { Argon2Secrets } from '../../adapters/crypto/argon2-secrets.ts';
+import { deriveKey, MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { NodeRandom } from '../../adapters/system/random.ts';
 import { Failure } from '../../domain/shared/failure.ts';
-import { processorTimeUntil } from '../support/processor-time.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { processorTimeUntil } from '../support/measurements.ts';
+import { addTenant, aKeyChain } from './store/builders.ts';
 
 /** Whose names are their hashes, unless a test says who. */
 class Named extends Argon2Secrets {
@@ -77,12 +82,8 @@ describe('Argon2Secrets', () => {
 
   it('refuses when too many computations wait, and recovers', async () => {
     const narrow = new Named({ atOnce: 1, waiting: 1 });
-    const results = await Promise.allSettled(
-      ['a', 'b', 'c', 'd'].map((secret) => narrow.verify(secret, hash)),
-    );
-    const refused = results.flatMap((result) =>
-      result.status === 'rejected' ? [result.reason as unknown] : [],
-    );
+    const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map((secret) => narrow.verify(secret, hash)));
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     expect(refused).to.have.length(2);
     for (const failure of refused) {
       expect(failure).to.be.instanceOf(Failure);
@@ -119,13 +120,9 @@ describe('Argon2Secrets', () => {
     const attempts = async (known: string, name: string) => {
       let results: PromiseSettledResult<boolean>[] = [];
       const spent = await processorTimeUntil(async () => {
-        results = await Promise.allSettled(
-          Array.from({ length: 24 }, (_, i) => asked.verify(`guess ${i}`, known, name)),
-        );
+        results = await Promise.allSettled(Array.from({ length: 24 }, (_, i) => asked.verify(`guess ${i}`, known, name)));
       });
-      const codes = results.flatMap((result) =>
-        result.status === 'rejected' ? [(result.reason as Failure).code] : [],
-      );
+      const codes = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as Failure).code] : []));
       return { codes, spent };
     };
     await attempts(hash, 'known');
@@ -138,5 +135,178 @@ describe('Argon2Secrets', () => {
     const amid = await attempts('', 'amid');
     expect(amid.codes).to.deep.equal(known.codes);
     await Promise.all(crowd);
+  });
+});
+
+const FORMER = 'the secret that sealed everything so far';
+const OTHER = 'a secret that this database never saw';
+
+for (const kind of databases()) {
+  describe(`A database on ${kind.name} under another master secret`, () => {
+    let database: TestDatabase | undefined;
+    const open = (...masterSecrets: string[]) =>
+      OrmStore.open({ url: database?.url ?? '', poolSize: 2 }, new MasterCipher({ masterSecrets }));
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      const store = await open(FORMER);
+      const tenantId = await addTenant(store);
+      await store.forTenant(tenantId, (own) => own.keyChains.add(aKeyChain(tenantId, 'one')), {
+        by: 'system',
+      });
+      await store.close();
+    });
+    after(() => database?.drop());
+
+    it('is not opened, with a word on what to do', async () => {
+      const refusal = await open(OTHER).then(
+        () => undefined,
+        (error: unknown) => error as Error,
+      );
+      expect(refusal?.message).to.match(/MASTER_SECRET is not the one.*list every former one behind it/);
+    });
+
+    it('does not need one with which somebody only read', async () => {
+      const cipher = new MasterCipher({ masterSecrets: [OTHER, FORMER] });
+      const reading = { url: database?.url ?? '', poolSize: 2, migrates: false };
+      await (await OrmStore.open(reading, cipher)).close();
+      await (await open(FORMER)).close();
+    });
+
+    it('is opened as long as the former one is listed', async () => {
+      await (await open(FORMER)).close();
+      await (await open(OTHER, FORMER)).close();
+      await (await open(FORMER, OTHER)).close();
+    });
+
+    it('is not opened without one that sealed something meanwhile', async () => {
+      for (const lacking of [FORMER, OTHER]) {
+        const refusal = await open(lacking).then(
+          () => undefined,
+          (error: unknown) => error as Error,
+        );
+        expect(refusal?.message).to.match(/or not all of those that did/);
+      }
+    });
+  });
+}
+
+const FIRST = 'a first master secret of decent length';
+const SECOND = 'a second master secret of decent length';
+
+describe('MasterCipher', () => {
+  const cipher = new MasterCipher({ masterSecrets: [FIRST] });
+  const sealed = cipher.seal('Erika Mustermann', 'sessions/claims/acme/1');
+
+  it('opens what it sealed for the same place', () => {
+    expect(cipher.open(sealed, 'sessions/claims/acme/1').toString()).to.equal('Erika Mustermann');
+  });
+
+  it('seals bytes and the empty text', () => {
+    const bytes = Buffer.from([0, 255, 128, 10]);
+    expect(cipher.open(cipher.seal(bytes, 'here'), 'here')).to.deep.equal(bytes);
+    expect(cipher.open(cipher.seal('', 'here'), 'here')).to.have.length(0);
+  });
+
+  it('seals the same text differently each time', () => {
+    expect(cipher.seal('same', 'here')).to.not.equal(cipher.seal('same', 'here'));
+  });
+
+  it('does not open a ciphertext that was moved to another place', () => {
+    expect(() => cipher.open(sealed, 'sessions/claims/other/1')).to.throw();
+  });
+
+  it('does not open under another master secret', () => {
+    const other = new MasterCipher({ masterSecrets: [SECOND] });
+    expect(() => other.open(sealed, 'sessions/claims/acme/1')).to.throw('unknown master secret');
+  });
+
+  it('seals under the first master secret and opens under all of them', () => {
+    const rotated = new MasterCipher({ masterSecrets: [SECOND, FIRST] });
+    expect(rotated.open(sealed, 'sessions/claims/acme/1').toString()).to.equal('Erika Mustermann');
+    const anew = rotated.seal('new', 'here');
+    expect(new MasterCipher({ masterSecrets: [SECOND] }).open(anew, 'here').toString()).to.equal('new');
+    expect(() => cipher.open(anew, 'here')).to.throw();
+  });
+
+  it('does not open when any one character was changed', () => {
+    const start = sealed.lastIndexOf('.') + 1;
+    for (let at = start; at < sealed.length; at++) {
+      const other = sealed[at] === 'A' ? 'B' : 'A';
+      const changed = sealed.slice(0, at) + other + sealed.slice(at + 1);
+      expect(() => cipher.open(changed, 'sessions/claims/acme/1'), `character ${at}`).to.throw();
+    }
+  });
+
+  it('refuses what it never sealed', () => {
+    const [version, keyId, body] = sealed.split('.');
+    const foreign = [
+      'plaintext',
+      '',
+      `v2.${keyId}.${body}`,
+      `${version}.${keyId}.`,
+      `${version}.${keyId}.AAAA`,
+      `${sealed}.x`,
+      `${sealed}=`,
+    ];
+    for (const text of foreign) expect(() => cipher.open(text, 'sessions/claims/acme/1'), text).to.throw();
+  });
+
+  it('needs a master secret', () => {
+    expect(() => new MasterCipher({ masterSecrets: [] })).to.throw('master secret');
+  });
+
+  it('derives one key per purpose', () => {
+    expect(deriveKey(FIRST, 'one')).to.have.length(32);
+    expect(deriveKey(FIRST, 'one')).to.deep.equal(deriveKey(FIRST, 'one'));
+    expect(deriveKey(FIRST, 'one')).to.not.deep.equal(deriveKey(FIRST, 'two'));
+    expect(deriveKey(FIRST, 'one')).to.not.deep.equal(deriveKey(SECOND, 'one'));
+  });
+
+  it('makes codes that nobody without its secret makes for another text or purpose', () => {
+    const macs = cipher.macs('one');
+    const code = macs.make('text');
+    expect(macs.make('text')).to.equal(code);
+    expect(macs.check('text', code)).to.equal('genuine');
+    expect(macs.check('other', code)).to.equal('forged');
+    expect(macs.check('text', `${code}A`)).to.equal('forged');
+    expect(macs.check('text', code.slice(0, -1))).to.equal('forged');
+    expect(cipher.macs('two').check('text', code)).to.equal('forged');
+    expect(new MasterCipher({ masterSecrets: [SECOND] }).macs('one').check('text', code)).to.equal('unknown_key');
+    expect(new MasterCipher({ masterSecrets: [SECOND, FIRST] }).macs('one').check('text', code)).to.equal('genuine');
+    expect(macs.check('text', '')).to.equal('unknown_key');
+  });
+});
+
+describe('NodeRandom', () => {
+  it('gives as many bytes as asked for', () => {
+    const random = new NodeRandom();
+    for (const length of [0, 1, 16, 1023, 1024, 1025, 20_000]) expect(random.bytes(length)).to.have.length(length);
+  });
+
+  it('makes base64url tokens of the wanted strength', () => {
+    const random = new NodeRandom();
+    expect(random.token()).to.match(/^[\w-]{22}$/);
+    expect(random.token(192)).to.match(/^[\w-]{32}$/);
+    expect(random.token(256)).to.match(/^[\w-]{43}$/);
+  });
+
+  it('never gives the same bytes twice, across many fillings of its pool', () => {
+    const random = new NodeRandom();
+    const seen = new Set<string>();
+    for (let i = 0; i < 2000; i++) {
+      seen.add(random.bytes(i % 2 === 0 ? 16 : 1_000).toString('hex'));
+      seen.add(Buffer.from(random.token(), 'base64url').toString('hex'));
+    }
+    expect(seen.size).to.equal(4000);
+    expect(seen.has('00'.repeat(16))).to.equal(false);
+  });
+
+  it('keeps its hands off bytes that it gave away', () => {
+    const random = new NodeRandom();
+    const given = random.bytes(32);
+    const copy = Buffer.from(given);
+    for (let i = 0; i < 500; i++) random.bytes(200);
+    expect(given).to.deep.equal(copy);
   });
 });

@@ -3,26 +3,21 @@ import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
 import type { Macs } from '../../domain/audit/macs.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { describeAdministration } from './store/administration.suite.ts';
 import { describeAudit } from './store/audit.suite.ts';
-import { describePruning } from './store/audit-pruning.suite.ts';
-import { describeTampering } from './store/audit-tampering.suite.ts';
+import { describePruning, describeTampering } from './store/audit-pruning.suite.ts';
 import { describeAuthorizations } from './store/authorizations.suite.ts';
-import { describeConcurrency } from './store/concurrency.suite.ts';
 import { describeDatabase } from './store/database.suite.ts';
-import { describeDeferred } from './store/deferred.suite.ts';
+import { describeDeferred, describeOutcomes } from './store/deferred.suite.ts';
 import { describeFollowedWallets } from './store/followed-wallets.suite.ts';
-import { describeIsolation } from './store/isolation.suite.ts';
+import { describeConcurrency, describeIsolation } from './store/isolation.suite.ts';
 import { describeIssuedSubjects } from './store/issued-subjects.suite.ts';
-import { describeKeptTrustLists } from './store/kept-trust-lists.suite.ts';
 import { describeMaintenance } from './store/maintenance.suite.ts';
-import { describeOutcomes } from './store/outcomes.suite.ts';
-import { describeSessionRates } from './store/session-rates.suite.ts';
-import { describeSessions } from './store/sessions.suite.ts';
+import { describeSessionRates, describeSessions } from './store/sessions.suite.ts';
 import { describeStatusLists } from './store/status.suite.ts';
 import { describeTenants } from './store/tenants.suite.ts';
-import { describeTrustLists } from './store/trust-lists.suite.ts';
+import { describeKeptTrustLists, describeTrustLists } from './store/trust-lists.suite.ts';
 import { describeWalletSteps } from './store/wallet.suite.ts';
 
 /** What holds for every store. */
@@ -49,14 +44,13 @@ function describeStore(open: () => Store, macs: Macs): void {
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
-for (const kind of databases()) {
-  describe(`OrmStore on ${kind.name}`, () => {
+type Opened = { readonly store: OrmStore; readonly url: string };
+
+/** @param suites get a fresh database of their own: a suite that walks all tenants does not meet those that other suites left behind. */
+function describeOn(kind: DatabaseKind, title: string, suites: (opened: () => Opened) => void): void {
+  describe(`${title} on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let store: OrmStore | undefined;
-    const known = <T>(value: T | undefined): T => {
-      if (value === undefined) throw new Error('The database is not open.');
-      return value;
-    };
     before(async function () {
       database = await kind.open();
       if (database === undefined) return this.skip();
@@ -66,9 +60,19 @@ for (const kind of databases()) {
       await store?.close();
       await database?.drop();
     });
-    describeStore(() => known(store), cipher.macs(AUDIT_LOG));
-    describeDatabase(kind, () => ({ store: known(store), url: known(database).url, cipher }));
-    describePruning(() => ({ store: known(store), url: known(database).url, macs: cipher.macs(AUDIT_LOG) }));
-    describeTampering(() => ({ store: known(store), url: known(database).url, cipher }));
+    suites(() => {
+      if (store === undefined || database === undefined) throw new Error('The database is not open.');
+      return { store, url: database.url };
+    });
   });
+}
+
+for (const kind of databases()) {
+  const macs = cipher.macs(AUDIT_LOG);
+  describeOn(kind, 'OrmStore', (opened) => {
+    describeStore(() => opened().store, macs);
+    describeDatabase(kind, () => ({ ...opened(), cipher }));
+  });
+  describeOn(kind, 'OrmStore and old audit entries', (opened) => describePruning(() => ({ ...opened(), macs })));
+  describeOn(kind, 'OrmStore and audit entries', (opened) => describeTampering(() => ({ ...opened(), cipher })));
 }

@@ -2,11 +2,13 @@ import { expect } from 'chai';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
+import type { Terms } from '../../application/ports/terms.ts';
+import { assertNotRewound, RewindRefused } from '../../application/rewinds/assert-not-rewound.ts';
 import { SYSTEM } from '../../domain/audit/audit-entry.ts';
 import { describeSessionRemoval } from '../../domain/audit/describe-change.ts';
-import { positionOf, type Term } from '../../domain/rewinds/term.ts';
+import { nameOfPosition, type Position, positionOf, type Term } from '../../domain/rewinds/term.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { rawSql } from '../support/raw-sql.ts';
+import { rawSql } from '../support/postgres-server.ts';
 import { addTenant, aSession, aUse, NOW, openOffer } from './store/builders.ts';
 
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
@@ -22,9 +24,7 @@ for (const { name, open } of databases()) {
       const { url } = database;
       // What belongs to one process is served by one.
       const count = name === 'sqlite' ? 1 : 4;
-      stores = await Promise.all(
-        Array.from({ length: count }, () => OrmStore.open({ url, poolSize: 2 }, cipher)),
-      );
+      stores = await Promise.all(Array.from({ length: count }, () => OrmStore.open({ url, poolSize: 2 }, cipher)));
     });
     afterEach(async () => {
       for (const store of stores) await store.close();
@@ -65,7 +65,7 @@ for (const { name, open } of databases()) {
     it('has one next term, after the one that its maker saw', async () => {
       const { terms } = first();
       await terms.begin();
-      await terms.markLost();
+      await terms.markLost(positionOf(await newest()));
       expect((await newest()).lostAt).to.be.instanceOf(Date);
       const next = (number: number) => ({ after: 1, number, how: 'fenced', listFloor: 40 }) as const;
       const opened = await Promise.all(stores.map((store, index) => store.terms.open(next(100 + index))));
@@ -79,20 +79,94 @@ for (const { name, open } of databases()) {
       expect(new Set(all.map(({ lineage }) => lineage)).size).to.equal(1);
     });
 
-    it('marks a term as witnessed once, and no other one', async () => {
+    it('loses a term with the terms that were promoted from it, and none that an operator began since', async () => {
+      const { terms } = first();
+      await terms.begin();
+      const observed = await newest();
+      await terms.markLost({ ...positionOf(observed), termId: 'other' });
+      expect((await newest()).lostAt, 'another term of the number was observed').to.equal(null);
+      await terms.open({ after: observed.number, number: 100, how: 'promoted' });
+      await terms.markLost(positionOf(observed));
+      expect((await newest()).lostAt, 'a promoted term').to.be.instanceOf(Date);
+      for (const [index, how] of (['accepted', 'fenced'] as const).entries()) {
+        await terms.open({ after: (await newest()).number, number: 200 + index, how });
+        await terms.markLost(positionOf(observed));
+        expect((await newest()).lostAt, `a term that is ${how}`).to.equal(null);
+      }
+      await terms.open({ after: (await newest()).number, number: 300, how: 'promoted' });
+      await terms.markLost(positionOf(observed));
+      expect((await newest()).lostAt, 'a term that is promoted after the word of an operator').to.equal(null);
+      await terms.markLost(positionOf(await newest()));
+      expect((await newest()).lostAt).to.be.instanceOf(Date);
+    });
+
+    for (const isAccepting of [true, false])
+      it(`keeps the term that an operator began while another process started ${isAccepting ? 'with' : 'without'} ACCEPT_REWIND`, async () => {
+        const { terms } = first();
+        await terms.begin();
+        const begun = await newest();
+        const seen = { ...positionOf(begun), counter: begun.counter + 7, address: 'here' };
+        const accepted = nameOfPosition(seen);
+        const witness = {
+          place: '/data/witness.json',
+          qualifiedPlace: 'host:/data/witness.json',
+          sightings: async () => [seen],
+          note: async () => {},
+          begin: async () => {},
+        };
+        const start = (own: Terms, word?: string) =>
+          assertNotRewound({ terms: own, witness, pause: async () => {}, tell: () => {} }, 'here', word);
+        // The second process has read the history of before when the first one begins its term.
+        const late = Object.create(terms, {
+          markLost: {
+            value: async (position: Position) => {
+              await start(terms, accepted);
+              await terms.markLost(position);
+            },
+          },
+        }) as Terms;
+        const outcome = await start(late, isAccepting ? accepted : undefined).catch((error: unknown) => error);
+        if (!isAccepting) expect(outcome).to.be.instanceOf(RewindRefused);
+        expect(await newest()).to.include({ how: 'accepted', lostAt: null });
+      });
+
+    it('stores how far records outside of it are, and never goes back behind the newest one', async () => {
       const { terms } = first();
       await terms.begin();
       const begun = await newest();
-      expect(begun.witnessedAt).to.equal(null);
-      await terms.markWitnessed({ ...positionOf(begun), termId: 'other' });
-      expect((await newest()).witnessedAt).to.equal(null);
-      await Promise.all(stores.map((store) => store.terms.markWitnessed(positionOf(begun))));
+      expect(begun).to.include({ witnessedAt: null, witnessedCounter: null, witnessedBy: null });
+      const at = (counter: number) => ({ ...positionOf(begun), counter });
+      await terms.markWitnessed({ ...at(5), termId: 'other' }, 'host:/other');
+      expect((await newest()).witnessedCounter, 'of another term').to.equal(null);
+      await Promise.all(stores.map((store) => store.terms.markWitnessed(at(0), 'host:/data')));
       const { witnessedAt } = await newest();
       expect(witnessedAt).to.be.instanceOf(Date);
-      await terms.markWitnessed(positionOf(begun));
-      expect((await newest()).witnessedAt).to.deep.equal(witnessedAt);
+      expect(await newest()).to.include({ witnessedCounter: 0, witnessedBy: 'host:/data' });
+      await Promise.all(
+        [7, 9, 8].map((counter, index) => stores[index % stores.length]?.terms.markWitnessed(at(counter), `host:/${counter}`)),
+      );
+      await terms.markWitnessed(at(3), 'host:/3');
+      expect(await newest()).to.include({ witnessedCounter: 9, witnessedBy: 'host:/9' });
+      expect((await newest()).witnessedAt, 'the first one').to.deep.equal(witnessedAt);
       await terms.open({ after: begun.number, number: 200, how: 'fenced' });
       expect((await newest()).witnessedAt, 'of the next one').to.equal(null);
+    });
+
+    it('stores how often an unchanged position was confirmed, and keeps the newest confirmation', async () => {
+      const { terms } = first();
+      await terms.begin();
+      const begun = await newest();
+      expect([begun.witnessedIdleChecks, positionOf(begun).idleChecks]).to.deep.equal([null, 0]);
+      const mark = async (counter: number, idleChecks: number) => {
+        await terms.markWitnessed({ ...positionOf(begun), counter, idleChecks }, `host:/${counter}.${idleChecks}`);
+        const { counter: present, witnessedCounter, witnessedIdleChecks, witnessedBy } = await newest();
+        return [present, witnessedCounter, witnessedIdleChecks, witnessedBy];
+      };
+      expect(await mark(4, 2)).to.deep.equal([0, 4, 2, 'host:/4.2']);
+      expect(await mark(4, 1), 'an earlier check').to.deep.equal([0, 4, 2, 'host:/4.2']);
+      expect(await mark(4, 3), 'a later check').to.deep.equal([0, 4, 3, 'host:/4.3']);
+      expect(await mark(3, 9), 'an earlier position').to.deep.equal([0, 4, 3, 'host:/4.3']);
+      expect(await mark(5, 0), 'a later position').to.deep.equal([0, 5, 0, 'host:/5.0']);
     });
 
     if (name === 'postgres')
@@ -111,9 +185,7 @@ for (const { name, open } of databases()) {
         await rawSql(database?.url ?? '', (run) => run('update leases set expires_at = 1'));
         expect(await open(), 'of a process that ended long ago').to.deep.equal([]);
         await asking.terms.closeChallenge(one);
-        const left = await rawSql(database?.url ?? '', (run) =>
-          run(`select name from leases where name like 'start-challenge/%'`),
-        );
+        const left = await rawSql(database?.url ?? '', (run) => run(`select name from leases where name like 'start-challenge/%'`));
         expect(left).to.deep.equal([]);
         await living.terms.answerChallenges([two]);
         expect(await asking.terms.isAnswered(two), 'of a challenge that was removed').to.equal(false);

@@ -5,19 +5,13 @@ import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import { SystemClock } from '../../adapters/system/clock.ts';
 import { completeUpstreamLogin } from '../../application/oauth/finish-upstream-login.ts';
 import { AuthorizationServerError } from '../../application/ports/authorization-servers.ts';
-import { EXTERNAL_TOKEN_TYPES, namedIssuer, readExternalToken } from '../../domain/oauth/external-token.ts';
+import { EXTERNAL_TOKEN_TYPES, namedIssuer, parseExternalToken } from '../../domain/oauth/external-token.ts';
 import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { readPublicJwk, thumbprint as thumbprintOf } from '../../domain/shared/jwk.ts';
+import { parsePublicJwk, thumbprint as thumbprintOf } from '../../domain/shared/jwk.ts';
 import { makeKey, signCompact } from '../support/bent-provider.ts';
-import {
-  CONFIDENTIAL,
-  PUBLIC,
-  startUpstreamProvider,
-  type UpstreamOptions,
-  type UpstreamProvider,
-} from '../support/upstream-provider.ts';
+import { CONFIDENTIAL, PUBLIC, startUpstreamProvider, type UpstreamOptions, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const REDIRECT_URI = 'http://127.0.0.1:1/callback';
 const US = 'https://issuer.example.net/acme';
@@ -25,7 +19,7 @@ const US = 'https://issuer.example.net/acme';
 /** RFC 9449 section 4.2 */
 function dpopProof(htu: string): { readonly proof: string; readonly thumbprint: string } {
   const key = makeKey(undefined, 'ES256');
-  const jwk = readPublicJwk(key.jwk);
+  const jwk = parsePublicJwk(key.jwk);
   if (jwk === undefined) throw new Error('no key');
   const payload = {
     jti: randomBytes(16).toString('hex'),
@@ -67,12 +61,7 @@ describe('a certified OpenID provider', () => {
     return { ...request, error: back.searchParams.get('error'), code: back.searchParams.get('code') ?? '' };
   }
 
-  const complete = (exchange: {
-    code: string;
-    redirectUri: string;
-    codeVerifier: string;
-    clientId: string;
-  }) =>
+  const complete = (exchange: { code: string; redirectUri: string; codeVerifier: string; clientId: string }) =>
     completeUpstreamLogin(servers, {
       tenantId: ACME,
       ...exchange,
@@ -150,7 +139,7 @@ describe('a certified OpenID provider', () => {
         types: EXTERNAL_TOKEN_TYPES,
         now: new Date(),
       });
-      return readExternalToken(verified, { credentialIssuer: US, configurations });
+      return parseExternalToken(verified, { credentialIssuer: US, configurations });
     };
 
     it('issues access tokens that are read as what they are', async () => {
@@ -176,9 +165,7 @@ describe('a certified OpenID provider', () => {
 
     it('issues tokens with authorization_details', async () => {
       await start();
-      const authorizationDetails = [
-        { type: 'openid_credential', credential_configuration_id: 'pid', credential_identifiers: ['pid-1'] },
-      ];
+      const authorizationDetails = [{ type: 'openid_credential', credential_configuration_id: 'pid', credential_identifiers: ['pid-1'] }];
       const external = await read(await provider.accessTokenFor(US, { authorizationDetails }));
       expect(external).to.deep.include({ credentialConfigurationIds: ['pid'], identifiers: true });
     });

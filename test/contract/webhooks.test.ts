@@ -85,9 +85,7 @@ describe('RemoteWebhooks', () => {
       expect(seen?.headers['webhook-signature']).to.match(/^v1,[A-Za-z0-9+/]{43}=$/);
       const unsigned = { ...delivery, secret: { ...UNTOLD, signing: 'off' } } as const;
       await webhooks.post(keyed(name), {}, unsigned);
-      expect(seen?.headers[name.toLowerCase()], 'there is no signature').to.equal(
-        'stored by an earlier release',
-      );
+      expect(seen?.headers[name.toLowerCase()], 'there is no signature').to.equal('stored by an earlier release');
     }
     await webhooks.post(keyed('Webhook-Token'), {}, delivery);
     expect(seen?.headers['webhook-token']).to.equal('stored by an earlier release');
@@ -99,9 +97,7 @@ describe('RemoteWebhooks', () => {
     await webhooks.post({ url: base }, body, { ...delivery, secret });
     const { headers = {}, body: text = '' } = seen ?? {};
     expect(JSON.parse(text)).to.deep.equal(body);
-    expect(new Webhook(secret.current.secret).verify(text, headers as Record<string, string>)).to.deep.equal(
-      body,
-    );
+    expect(new Webhook(secret.current.secret).verify(text, headers as Record<string, string>)).to.deep.equal(body);
   });
 
   it('signs for a tenant that was told no secret with a key of its own', async () => {
@@ -176,9 +172,7 @@ describe('RemoteWebhooks', () => {
   it('tells the operator the place, and never the key, the query or a body', async () => {
     const auth = { type: 'apiKey', config: { headerName: 'X-Api-Key', value: 'the-key' } } as const;
     respond = (response) => response.writeHead(500).end('the-answer');
-    const error = await errorOf(
-      webhooks.post({ url: `${base}/claims?token=the-query`, auth }, { name: 'the-body' }, delivery),
-    );
+    const error = await errorOf(webhooks.post({ url: `${base}/claims?token=the-query`, auth }, { name: 'the-body' }, delivery));
     expect(error.message).to.contain(`${base}/claims`);
     for (const hidden of ['the-key', 'the-query', 'the-body', 'the-answer']) {
       expect(error.message).to.not.contain(hidden);
@@ -213,12 +207,7 @@ describe('WebhookConfig', () => {
   });
 
   it('takes an address with and without an API key', () => {
-    for (const config of [
-      { url },
-      { url: 'http://localhost:8080/' },
-      withHeader('X-Api-Key'),
-      withHeader('Authorization', 'Bearer a.b'),
-    ]) {
+    for (const config of [{ url }, { url: 'http://localhost:8080/' }, withHeader('X-Api-Key'), withHeader('Authorization', 'Bearer a.b')]) {
       expect(WebhookConfig.safeParse(config).success, JSON.stringify(config)).to.equal(true);
     }
   });

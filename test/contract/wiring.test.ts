@@ -1,8 +1,8 @@
 import { globSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Token, Tokens } from '../../application/needs.ts';
-import { collectRoutes } from '../../bootstrap/routes.ts';
-import { obtain } from '../../bootstrap/wire.ts';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
+import { obtain } from '../../bootstrap/wiring/wire.ts';
 import { RESERVED_TENANT_IDS } from '../../domain/tenants/tenant.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 

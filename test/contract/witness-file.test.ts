@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -33,5 +33,62 @@ describe('The file in which a machine notes how far its database is', () => {
     await new WitnessFile(file).begin(SIGHTING);
     expect(readFileSync(other, 'utf8')).to.equal('kept');
     expect(await new WitnessFile(file).sightings()).to.deep.equal([SIGHTING]);
+  });
+
+  it('keeps the latest position when several processes write at once', async () => {
+    const counters = Array.from({ length: 20 }, (_, index) => (index * 7) % 20);
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(counters.map((counter) => new WitnessFile(file).note({ ...SIGHTING, counter: 20 * round + counter })));
+      const [kept] = await new WitnessFile(file).sightings();
+      expect(kept?.counter).to.equal(20 * round + 19);
+    }
+    expect(readdirSync(folder)).to.deep.equal(['witness.json']);
+  });
+
+  it('is written although a process ended while it wrote', async () => {
+    writeFileSync(`${file}.lock`, '');
+    await new WitnessFile(file).note(SIGHTING);
+    expect(await new WitnessFile(file).sightings()).to.deep.equal([SIGHTING]);
+  });
+
+  /** A process that stands still once it has read the file. */
+  class StoppedProcess extends WitnessFile {
+    onRead: (() => Promise<unknown>) | undefined;
+
+    override async sightings() {
+      const sightings = await super.sightings();
+      const { onRead } = this;
+      this.onRead = undefined;
+      await onRead?.();
+      return sightings;
+    }
+  }
+
+  for (const act of ['note', 'begin'] as const)
+    it(`keeps what other processes recorded while the holder of the lock stood still (${act})`, async () => {
+      await new WitnessFile(file).note(SIGHTING);
+      const other = { ...SIGHTING, lineage: 'other', address: 'there' };
+      const stopped = new StoppedProcess(file);
+      stopped.onRead = async () => {
+        rmSync(`${file}.lock`);
+        await new WitnessFile(file).note({ ...SIGHTING, counter: 9 });
+        await new WitnessFile(file).note(other);
+      };
+      const begun = { ...SIGHTING, termId: 'next', term: 2 };
+      await stopped[act](act === 'note' ? { ...SIGHTING, counter: 4 } : begun);
+      const latest = act === 'note' ? { ...SIGHTING, counter: 9 } : begun;
+      expect(await new WitnessFile(file).sightings()).to.deep.equal([latest, other]);
+      expect(readdirSync(folder)).to.deep.equal(['witness.json']);
+    });
+
+  it('does not remove the lock of another process that took it over', async () => {
+    const stopped = new StoppedProcess(file);
+    stopped.onRead = async () => {
+      writeFileSync(`${file}.lock`, 'another process');
+      throw new Error('disk error');
+    };
+    const error = await stopped.note(SIGHTING).catch((reason: Error) => reason.message);
+    expect(error).to.equal('disk error');
+    expect(readFileSync(`${file}.lock`, 'utf8')).to.equal('another process');
   });
 });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 
-const MODULE = new URL('../../bootstrap/after-start.ts', import.meta.url).href;
+const MODULE = new URL('../../bootstrap/start/after-start.ts', import.meta.url).href;
 /** Half a megabyte each, alive until the end. */
 const PROGRAM = `
   import { settleAfterStart } from ${JSON.stringify(MODULE)};

@@ -7,40 +7,36 @@ import {
   deadPort,
   ended,
   failingBackend,
+  failingJob,
   failingSignatures,
+  fullHeap,
   fullSessionQuota,
   heldList,
   heldThread,
   manyConnections,
   manyWait,
   misconfigured,
+  oldRegistration,
+  oldTrustList,
   poolUsedUp,
+  restarts,
+  rewound,
   scrapeCalm,
+  shortCertificate,
   slowBackend,
+  standingJobs,
   unforeseen,
   writesRefused,
   wrongClock,
 } from '../support/alert-causes.ts';
-import {
-  failingJob,
-  fullHeap,
-  oldRegistration,
-  oldTrustList,
-  restarts,
-  rewound,
-  shortCertificate,
-  standingJobs,
-} from '../support/alert-causes-stored.ts';
-import { fires, promtool, RULES, type Scrapes } from '../support/promtool.ts';
+import { fires, promtool, RULES, type Scrapes } from '../support/metrics.ts';
 
 type Rule = {
   readonly alert: string;
   readonly expr: string;
   readonly annotations: { readonly runbook: string };
 };
-const rules: readonly Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(
-  ({ rules: all }: { rules: Rule[] }) => all,
-);
+const rules: readonly Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(({ rules: all }: { rules: Rule[] }) => all);
 
 const secret = 'a secret that nobody has';
 const tryLogins = (status: number) => async (service: Parameters<Parameters<typeof around>[0]>[0]) => {
@@ -123,8 +119,7 @@ describe('alerts', () => {
     let calm = '';
     const scrapes = await aroundShop(async (shop) => {
       const held = await shop.issue();
-      for (let index = 0; index < 3; index++)
-        expect((await shop.present(await shop.ask(), held)).status).to.equal(200);
+      for (let index = 0; index < 3; index++) expect((await shop.present(await shop.ask(), held)).status).to.equal(200);
       calm = await scrapeCalm(shop.service);
     });
     expect(fires('Vidimus.*', { ...scrapes, after: calm })).to.equal(false);
@@ -134,10 +129,7 @@ describe('alerts', () => {
     it(`fire when they should: ${alert}`, async () => {
       const scrapes = await cause();
       expect(fires(alert, scrapes)).to.equal(true);
-      expect(
-        fires(alert, { ...scrapes, after: scrapes.before, stands: undefined, flaps: undefined }),
-        'not by itself',
-      ).to.equal(false);
+      expect(fires(alert, { ...scrapes, after: scrapes.before, stands: undefined, flaps: undefined }), 'not by itself').to.equal(false);
     });
   }
 });

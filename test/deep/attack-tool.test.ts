@@ -4,11 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Gate, isLoopback, RefusedAddress } from '../../tools/attack/core/gate.ts';
-import { issuerFamilies, verifierFamilies } from '../../tools/attack/families/all.ts';
+import { Gate, isLoopback, RefusedAddress } from '../../packages/attack/src/core/gate.ts';
+import { issuerFamilies, verifierFamilies } from '../../packages/attack/src/families/all.ts';
 import { AdminClient } from '../demo/admin-client.ts';
-import { type AttackRun, attack, linesOf } from '../support/attack-tool.ts';
-import { type AttackedService, startAttackedService } from '../support/attacked-service.ts';
+import { type AttackedService, type AttackRun, attack, linesOf, startAttackedService } from '../support/attacked-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 /** What is known to be open. Whoever mends one takes it out of here. */
@@ -60,11 +59,7 @@ describe('the attack tool on this service', () => {
   it('judges metadata without any offer, and issues by an authorization code where nothing else is offered', async () => {
     const alone = await attack([`${service.address}/acme`]);
     const state = (family: string) => alone.families.find((one) => one.family === family)?.state;
-    expect([alone.code, state('metadata'), state('proofs')], alone.stderr).to.deep.equal([
-      0,
-      'run',
-      'skipped',
-    ]);
+    expect([alone.code, state('metadata'), state('proofs')], alone.stderr).to.deep.equal([0, 'run', 'skipped']);
     const byCode = await attack([await service.offer('authorization_code'), '--only', 'notifications']);
     expect(byCode.stderr).to.include('no fresh offer is left');
   });
@@ -143,8 +138,7 @@ describe('the page on the attack tool', () => {
   it('has every family with the number of its cases', () => {
     const page = readFileSync(new URL('../../docs/attack-tool.md', import.meta.url), 'utf8');
     const families = [...issuerFamilies, ...verifierFamilies];
-    for (const { id, title, cases } of families)
-      expect(page).to.include(`| \`${id}\` | ${title} | ${cases.length} |`);
+    for (const { id, title, cases } of families) expect(page).to.include(`| \`${id}\` | ${title} | ${cases.length} |`);
     const all = families.flatMap(({ cases }) => cases as readonly { section: string; why: string }[]);
     expect(page).to.include(`${families.length} families with ${all.length} cases`);
     for (const { section, why } of all) expect([section === '', why === '']).to.deep.equal([false, false]);
@@ -200,24 +194,11 @@ describe('the attack tool and whom it calls', () => {
   });
 
   it('knows this machine by its addresses and one name alone', () => {
-    for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]'])
-      expect(isLoopback(host), host).to.equal(true);
-    for (const host of [
-      '0.0.0.0',
-      'localhost.example',
-      '127.0.0.1.example',
-      '10.0.0.1',
-      '[::]',
-      'ip6-localhost',
-    ])
+    for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) expect(isLoopback(host), host).to.equal(true);
+    for (const host of ['0.0.0.0', 'localhost.example', '127.0.0.1.example', '10.0.0.1', '[::]', 'ip6-localhost'])
       expect(isLoopback(host), host).to.equal(false);
     const gate = new Gate(['issuer.example']);
-    for (const address of [
-      'https://issuer.example.evil/',
-      'https://x.issuer.example/',
-      'file:///etc/passwd',
-      'nonsense',
-    ])
+    for (const address of ['https://issuer.example.evil/', 'https://x.issuer.example/', 'file:///etc/passwd', 'nonsense'])
       expect(() => gate.admit(address), address).to.throw(RefusedAddress);
     expect(gate.admit('https://issuer.example/a').hostname).to.equal('issuer.example');
   });
@@ -229,8 +210,7 @@ describe('the attack tool and whom it calls', () => {
       slept.push(ms);
     };
     const gate = new Gate(['issuer.example'], () => now, sleep);
-    const turns = () =>
-      Promise.all(Array.from({ length: 4 }, () => gate.turn(new URL('https://issuer.example'))));
+    const turns = () => Promise.all(Array.from({ length: 4 }, () => gate.turn(new URL('https://issuer.example'))));
     await turns();
     expect(slept).to.deep.equal([500, 1000, 1500]);
     now = 10_000;

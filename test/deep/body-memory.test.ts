@@ -21,12 +21,7 @@ describe('bodies of requests', () => {
   after(() => service.close());
 
   /** Sends the head and a part of the body, and waits until the service has taken it. @returns what it answers. */
-  async function begin(
-    path: string,
-    headers: Readonly<Record<string, string>>,
-    sent: number,
-    announced: number,
-  ): Promise<() => string> {
+  async function begin(path: string, headers: Readonly<Record<string, string>>, sent: number, announced: number): Promise<() => string> {
     const { hostname, port } = new URL(service.address);
     const socket = connect(Number(port), hostname === 'localhost' ? '127.0.0.1' : hostname);
     open.push(socket);
@@ -64,8 +59,7 @@ describe('bodies of requests', () => {
   });
 
   it('of strangers are held within a bound, and administrators have room of their own', async () => {
-    const hold = (address: string) =>
-      begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': address }, 900_000, MEBIBYTE);
+    const hold = (address: string) => begin('/acme/response/x', { ...FORM, 'X-Forwarded-For': address }, 900_000, MEBIBYTE);
     const answers: (() => string)[] = [];
     for (let i = 0; i < 6; i++) answers.push(await hold(`9.9.${i}.1`));
     await settle();

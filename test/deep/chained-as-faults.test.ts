@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { Browser, type ChainedWallet, type Visit } from '../support/chained-wallet.ts';
-import { ChainedWorld } from '../support/chained-world.ts';
+import { Browser, type ChainedWallet, ChainedWorld, type Visit } from '../support/chained-world.ts';
 import { type FaultMode, Faults } from '../support/faults.ts';
 
 /** More calls than any step makes. */
@@ -19,8 +18,7 @@ describe('A call that fails while a user logs in upstream', () => {
   });
   after(() => world.close());
 
-  const asking = (confirmUnverifiedWallets: boolean) =>
-    world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets });
+  const asking = (confirmUnverifiedWallets: boolean) => world.configure(token, { upstream: world.upstream(), confirmUnverifiedWallets });
 
   /** Steps whose answer, when nothing fails, brings the browser to the wallet with a code. */
   const courses: Readonly<Record<string, () => Promise<() => Promise<Visit>>>> = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { openDatabase } from '../../adapters/persistence/database.ts';
-import { spread } from '../support/cluster.ts';
+import { openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { spread } from '../support/postgres-server.ts';
 import { startTestService } from '../support/test-service.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
@@ -26,8 +26,7 @@ describe('A database that is spread over several machines by tenant', () => {
         left join pg_dist_partition p on p.logicalrelid = c.oid
         where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' order by 1`),
     );
-    const named = (method: string | null) =>
-      rows.filter((row) => row['method'] === method).map(({ name }) => name);
+    const named = (method: string | null) => rows.filter((row) => row['method'] === method).map(({ name }) => name);
     const ofNobody = ['event_cursors', 'leases', 'retired_keys', 'sealing_keys', 'service_terms'];
     expect(named('n')).to.deep.equal(['client_mac_markers', 'clients', ...ofNobody]);
     expect(named(null), 'on the first machine alone').to.deep.equal(['schema_migrations']);
@@ -52,11 +51,9 @@ describe('A database that is spread over several machines by tenant', () => {
 
   it('is refused together with a broker, to which its events could not be handed on in order', async () => {
     let thrown: unknown;
-    await startTestService({ DATABASE_URL: urlOf(), AMQP_URL: 'amqp://127.0.0.1:1' }).catch(
-      (error: unknown) => {
-        thrown = error;
-      },
-    );
+    await startTestService({ DATABASE_URL: urlOf(), AMQP_URL: 'amqp://127.0.0.1:1' }).catch((error: unknown) => {
+      thrown = error;
+    });
     expect(String(thrown)).to.match(/AMQP_URL: .*cannot be handed on in order/);
   });
 });

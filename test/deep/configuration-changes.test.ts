@@ -5,10 +5,9 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import { aClient } from '../contract/store/builders.ts';
-import { TEST_CIPHER } from '../support/memory-databases.ts';
-import { ACME } from '../unit/verification-flow/kit.ts';
-import { anOffer } from '../unit/wallet.ts';
-import { WalletWorld } from '../unit/wallet-kit.ts';
+import { TEST_CIPHER } from '../support/memory-store.ts';
+import { ACME } from '../unit/verification/kit.ts';
+import { anOffer, WalletWorld } from '../unit/wallet-kit.ts';
 
 const BY = { by: 'system' } as const;
 
@@ -62,17 +61,13 @@ describe('While somebody changes the configuration of a tenant', () => {
   const aDozenOffers = async () => {
     for (let count = 0; count < 12; count++) await anOffer(world);
   };
-  const configurations = async () =>
-    world.store.forTenant(ACME, ({ credentialConfigurations }) => credentialConfigurations.list());
+  const configurations = async () => world.store.forTenant(ACME, ({ credentialConfigurations }) => credentialConfigurations.list());
 
   it('of another kind, offers are made at the first try', async () => {
     await anOffer(world);
     slowDown(5);
     const commits = world.store.commit as sinon.SinonStub;
-    const rounds = await writingDuring(
-      () => world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), BY),
-      aDozenOffers,
-    );
+    const rounds = await writingDuring(() => world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), BY), aDozenOffers);
     expect(rounds).to.be.above(12);
     expect(commits.callCount).to.be.below(28);
   });
@@ -85,8 +80,7 @@ describe('While somebody changes the configuration of a tenant', () => {
       (round) =>
         world.store.forTenant(
           ACME,
-          ({ credentialConfigurations }) =>
-            credentialConfigurations.put({ ...card, description: `round ${round}` }),
+          ({ credentialConfigurations }) => credentialConfigurations.put({ ...card, description: `round ${round}` }),
           BY,
         ),
       aDozenOffers,
@@ -99,11 +93,7 @@ describe('While somebody changes the configuration of a tenant', () => {
     let chains: readonly KeyChain[];
     const read = async () => (await world.caller()).configured.keyChains();
     const change = (chain: KeyChain, round: number) =>
-      world.store.forTenant(
-        ACME,
-        ({ keyChains }) => keyChains.put({ ...chain, description: `${round}` }),
-        BY,
-      );
+      world.store.forTenant(ACME, ({ keyChains }) => keyChains.put({ ...chain, description: `${round}` }), BY);
 
     beforeEach(async () => {
       const [first] = await read();
@@ -112,8 +102,7 @@ describe('While somebody changes the configuration of a tenant', () => {
         world.store.forTenant(
           ACME,
           async ({ keyChains }) => {
-            for (let count = 1; count < CHAINS; count++)
-              await keyChains.put({ ...first, id: `chain-${count}` });
+            for (let count = 1; count < CHAINS; count++) await keyChains.put({ ...first, id: `chain-${count}` });
           },
           BY,
         );

@@ -1,9 +1,12 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { Authorities } from '../demo/authorities.ts';
 import { freePort } from '../demo/process.ts';
+import { StrictReader } from '../demo/strict-reader.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
+import { certify } from '../support/test-certificates.ts';
 
 const DEMO = fileURLToPath(new URL('../demo/demo.ts', import.meta.url));
 
@@ -70,3 +73,117 @@ async function run(environment: Readonly<Record<string, string>>) {
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   return { code, output };
 }
+
+const SECONDS = 60;
+
+describe('The demo under the profile eu', function () {
+  this.timeout(2 * SECONDS * 1000);
+
+  const run = (options: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
+    const env = { ...bareEnvironment(), NO_COLOR: '1', ...environment };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [DEMO, ...options], {
+      ...{ env, encoding: 'utf8', timeout: SECONDS * 1000 },
+    });
+    return { status, stdout, stderr };
+  };
+
+  it('issues both formats to an attested wallet, verifies them, and refuses all others', () => {
+    const { status, stdout, stderr } = run(['--eu']);
+    expect(status, stdout + stderr).to.equal(0);
+    for (const line of [
+      'registered: 4 certificates',
+      'person ID: 2 copies',
+      'revoked: invalid_client_attestation',
+      'not attested: invalid_client',
+      'the shop learned: {"given_name":"Ada","age_over_18":true}',
+      'the car rental learned:',
+      'status_revoked',
+      'Everything happened',
+    ])
+      expect(stdout).to.include(line);
+  });
+
+  it('tells how it is called, and starts nothing, when it is called otherwise', () => {
+    const { status, stdout, stderr } = run(['--eux']);
+    expect([status, stdout]).to.deep.equal([2, '']);
+    expect(stderr).to.match(/^--eux is not known\nusage: npm run demo -- \[--eu\] \[--keep \| --once\]/);
+  });
+
+  it('says what to do, without a stack, when it fails', async () => {
+    const port = await freePort(createServer);
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    const { status, stderr } = run(['--eu', '--keep'], { PORT: String(port) });
+    server.close();
+    expect(status).to.equal(1);
+    expect(stderr).to.include(`The demo failed: port ${port} is taken`).and.include('What to do: ');
+    expect(stderr).to.not.match(/\n\s+at /);
+  });
+});
+
+describe('The wallet of that demo', () => {
+  let authorities: Authorities;
+  let reader: StrictReader;
+  let chain: readonly string[];
+
+  const QUERY = {
+    credentials: [
+      {
+        ...{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } },
+        claims: [{ path: ['given_name'] }],
+      },
+    ],
+  };
+  const REGISTERED = QUERY.credentials.map(({ id: _id, ...credential }) => credential);
+  const request = (data: string) => ({
+    dcql_query: QUERY,
+    verifier_info: [{ format: 'registration_cert', data }],
+  });
+  const refusal = (work: Promise<unknown>) =>
+    work.then(
+      () => 'accepted',
+      (error: Error) => error.message,
+    );
+
+  before(async () => {
+    authorities = await Authorities.start();
+    reader = await StrictReader.load(authorities.listAddress, authorities.operator);
+    const leaf = await certify({ name: 'Shop', by: authorities.registrar.ca });
+    chain = [leaf.certificate];
+  });
+  after(() => authorities.close());
+
+  it('answers a registered relying party', async () => {
+    const good = request(authorities.registrar.certificate(REGISTERED));
+    expect(await reader.checkRequest(chain, good)).to.equal('CN=Shop');
+  });
+
+  it('answers nobody whose access certificate comes from elsewhere, and nobody without one', async () => {
+    const good = request(authorities.registrar.certificate(REGISTERED));
+    const stranger = await certify({ name: 'Shop' });
+    for (const other of [[stranger.certificate], []])
+      expect(await refusal(reader.checkRequest(other, good))).to.equal('the request is signed by nobody on the list');
+  });
+
+  it('answers nobody who is not registered for what is asked', async () => {
+    const { registrar } = authorities;
+    expect(await refusal(reader.checkRequest(chain, { dcql_query: QUERY }))).to.equal('there is no registration certificate');
+    const less = REGISTERED.map((credential) => ({ ...credential, claims: [{ path: ['family_name'] }] }));
+    expect(await refusal(reader.checkRequest(chain, request(registrar.certificate(less))))).to.equal('it is not registered for given_name');
+    const other = REGISTERED.map((credential) => ({ ...credential, meta: { vct_values: ['urn:pid:2'] } }));
+    expect(await refusal(reader.checkRequest(chain, request(registrar.certificate(other))))).to.equal(
+      'the relying party is not registered for this credential',
+    );
+    const [header, payload, signature = ''] = registrar.certificate(REGISTERED).split('.');
+    const bent = `${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`;
+    expect(await refusal(reader.checkRequest(chain, request([header, payload, bent].join('.'))))).to.include(
+      'signature verification failed',
+    );
+  });
+
+  it('believes no list that somebody else signed', async () => {
+    const stranger = await certify({ name: 'Scheme Operator' });
+    const loading = StrictReader.load(authorities.listAddress, stranger.certificate);
+    expect(await refusal(loading)).to.include('signature verification failed');
+  });
+});

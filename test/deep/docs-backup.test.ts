@@ -1,32 +1,39 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
+import * as client from '../../packages/client/src/index.ts';
 import { freePort } from '../demo/process.ts';
+import { ConfigFolder, SECRETS } from '../support/config-folder.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { framesOf, Terminal } from '../support/docs-walk.ts';
-import { canDump } from '../support/dump-tools.ts';
-import { hasPrograms } from '../support/has-programs.ts';
-import { createTenant } from '../support/test-service.ts';
+import { expectNamed, framesOf, readPage, Terminal, withCertificate } from '../support/docs-pages.ts';
+import { canDump } from '../support/postgres-server.ts';
+import { hasPrograms, runProgram } from '../support/programs.ts';
+import { newKey } from '../support/raw-wallet.ts';
+import { type Certified, certify, certifyKey, pem } from '../support/test-certificates.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { callsTo } from '../support/worker-service.ts';
 
 const NAME = 'docs/backup-and-restore.md';
-const PAGE = readFileSync(new URL('../../docs/backup-and-restore.md', import.meta.url), 'utf8');
-const BLOCKS = framesOf(PAGE.replaceAll(/^ {3}/gm, '')).filter(({ language }) => language === 'sh');
-const blockWith = (part: string): string => {
-  const found = BLOCKS.filter(({ text }) => text.includes(part));
-  expect(found, part).to.have.length(1);
-  return found[0]?.text ?? '';
-};
 const START = 'npm start';
 const FENCE = 'npm run restore:fence';
-/** A command of the table of backups. */
-const inTable = (program: string) => new RegExp(`\`(${program} [^\`]+)\``).exec(PAGE)?.[1] ?? 'false';
 
 const OWNER = 'vidimus_owner_test';
 
 describe('the commands of the page about backups', () => {
+  const PAGE = readFileSync(new URL('../../docs/backup-and-restore.md', import.meta.url), 'utf8');
+  const BLOCKS = framesOf(PAGE.replaceAll(/^ {3}/gm, '')).filter(({ language }) => language === 'sh');
+  const blockWith = (part: string): string => {
+    const found = BLOCKS.filter(({ text }) => text.includes(part));
+    expect(found, part).to.have.length(1);
+    return found[0]?.text ?? '';
+  };
+  /** A command of the table of backups. */
+  const inTable = (program: string) => new RegExp(`\`(${program} [^\`]+)\``).exec(PAGE)?.[1] ?? 'false';
+
   let terminal: Terminal;
   let address: string;
   let database: TestDatabase | undefined;
@@ -89,17 +96,11 @@ describe('the commands of the page about backups', () => {
     await type(blockWith('mkdir lost'));
     expect(existsSync(join(terminal.folder, 'lost/vidimus.sqlite'))).to.equal(true);
     expect(await refusal()).to.include('gone back in time');
-    expect(await type(blockWith('restore:fence\nnpm start'))).to.include(
-      'Nothing that was handed out before',
-    );
+    expect(await type(blockWith('restore:fence\nnpm start'))).to.include('Nothing that was handed out before');
     await makeTenant('later');
     await terminal.stop();
-    for (const end of ['', '-wal', '-shm'])
-      rmSync(join(terminal.folder, `data/vidimus.sqlite${end}`), { force: true });
-    copyFileSync(
-      join(terminal.folder, 'backup/vidimus.sqlite'),
-      join(terminal.folder, 'data/vidimus.sqlite'),
-    );
+    for (const end of ['', '-wal', '-shm']) rmSync(join(terminal.folder, `data/vidimus.sqlite${end}`), { force: true });
+    copyFileSync(join(terminal.folder, 'backup/vidimus.sqlite'), join(terminal.folder, 'data/vidimus.sqlite'));
     const [, position = ''] = /ACCEPT_REWIND=(\S+)/.exec(await refusal()) ?? [];
     const word = blockWith('ACCEPT_REWIND').replace(/=\S+ /, `=${position}\n`);
     await type(`export ${word}`);
@@ -113,8 +114,7 @@ describe('the commands of the page about backups', () => {
   it('bring back a dump of PostgreSQL in another database', async function () {
     const [, postgres] = databases();
     database = await postgres?.openEmpty();
-    if (database === undefined || !hasPrograms(NAME, ['pg_dump', 'pg_restore', 'createdb']))
-      return this.skip();
+    if (database === undefined || !hasPrograms(NAME, ['pg_dump', 'pg_restore', 'createdb'])) return this.skip();
     if (!(await canDump(database.url))) return this.skip();
     const { hostname, port, username, password, pathname } = new URL(database.url);
     const name = pathname.slice(1);
@@ -149,5 +149,132 @@ describe('the commands of the page about backups', () => {
     await type(FENCE);
     await type(START);
     await makeTenant('later');
+  });
+});
+
+describe('the example of configuration files', () => {
+  it('can be imported as it stands', async () => {
+    const service = await startTestService({
+      CONFIG_FOLDER: fileURLToPath(new URL('../../config/examples', import.meta.url)),
+      DEMO_BACKEND: 'http://localhost:8080',
+      DEMO_API_KEY: 'key',
+      OUTBOUND_ALLOW: 'localhost:8080',
+    });
+    try {
+      const tenant = await service.call('GET', '/tenant/demo', { token: await service.rootToken() });
+      expect(tenant.body.clients[0].clientId).to.equal('demo-admin');
+      const metadata = await service.call('GET', '/demo/.well-known/openid-credential-issuer');
+      expect(metadata.body.credential_configurations_supported).to.have.all.keys('pid', 'mdl');
+    } finally {
+      await service.close();
+    }
+  });
+});
+
+describe('the page about configuration files', () => {
+  const PAGE = readFileSync(new URL('../../docs/configuration-files.md', import.meta.url), 'utf8');
+  const files = [...PAGE.matchAll(/^`(\S+)`\n```(?:json|yaml)\n([\s\S]*?)```$/gm)].map(([, name = '', text = '']) => [name, text] as const);
+
+  it('shows files that a service starts with', async () => {
+    expect(files).to.have.length([...PAGE.matchAll(/^```(json|yaml)$/gm)].length);
+    const folder = new ConfigFolder();
+    folder.write(Object.fromEntries(files));
+    const service = await startTestService({
+      CONFIG_FOLDER: folder.path,
+      ACME_ACCESS_KEY: SECRETS.ACME_ACCESS_KEY,
+      ACME_LOGIN_SECRET: 'a secret at the login',
+      ACME_BACKEND: 'https://backend.example',
+      ACME_API_KEY: 'a-key',
+      ACME_SHOP_SECRET: 'the-secret-of-the-shop',
+    });
+    try {
+      const token = await service.token('acme-shop', 'the-secret-of-the-shop');
+      const json = { response_type: 'uri', requestId: 'who' };
+      const asked = await service.call('POST', '/verifier/offer', { token, json });
+      expect(asked.status, asked.text).to.equal(201);
+      const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
+      expect(metadata.body.credential_configurations_supported).to.have.property('badge');
+    } finally {
+      await service.close();
+      folder.remove();
+    }
+  });
+});
+
+const KEY = /-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\\n/;
+
+describe('the page about keys', () => {
+  const PAGE = readPage('keys.md');
+
+  let service: TestService;
+  let root: Certified;
+
+  before(async () => {
+    service = await startTestService();
+    root = await certify({ name: 'Root', ca: true });
+  });
+  after(() => service.close());
+
+  it('shows requests that are taken, in their order', async () => {
+    const { token } = await createTenant(service, 'acme');
+    const own = newKey();
+    const key = own.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+    for (const { method, path, text } of PAGE.requests) {
+      const jwk = method === 'PATCH' ? (await service.call('GET', path, { token })).body.activeKey : own.jwk;
+      const certificate = await certifyKey(jwk, { name: 'Leaf', by: root });
+      const shown = withCertificate(text, pem({ ...root, certificate }));
+      const json = JSON.parse(shown.replace(KEY, JSON.stringify(key).slice(1, -1)));
+      const answer = await service.call(method, path, { token, json });
+      const isNew = path === '/key-chain' || path === '/key-chain/import';
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(isNew ? 201 : 200);
+    }
+    const pid = (await service.call('GET', '/key-chain/pid', { token })).body;
+    const status = (await service.call('GET', '/key-chain/pid-status', { token })).body;
+    expect(status.rootCertificate).to.equal(pid.rootCertificate);
+    expect(pid.previousKeys).to.have.length(2);
+  });
+
+  it('names every member that a key chain can be made, brought and certified with', async () => {
+    const { components } = (await service.call('GET', '/openapi.json')).body;
+    for (const schema of ['KeyChainCreation', 'KeyChainImport', 'KeyChainRotation', 'CertificateSigningRequest']) {
+      expectNamed(PAGE, Object.keys(components.schemas[schema].properties));
+    }
+  });
+});
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const text = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');
+
+/** What the page takes for granted. */
+const GIVEN = 'declare const app: any, express: any, query: any, claimsFor: any;';
+
+describe('the page about the client', () => {
+  it('shows code that fits the types', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-docs-client-'));
+    try {
+      mkdirSync(join(folder, 'node_modules'));
+      symlinkSync(ROOT, join(folder, 'node_modules/vidimus'));
+      symlinkSync(join(ROOT, 'node_modules/@types'), join(folder, 'node_modules/@types'));
+      const [first, ...others] = framesOf(text).filter(({ language }) => language === 'js' || language === 'ts');
+      const blocks = others.map((frame) => `{\n${frame.text}\n}`);
+      writeFileSync(join(folder, 'page.mts'), [first?.text, GIVEN, ...blocks].join('\n'));
+      const options = ['--noEmit', '--module', 'nodenext', '--target', 'es2024'];
+      const args = [...options, '--strict', 'false', '--types', 'node', '--skipLibCheck', 'page.mts'];
+      const compiler = join(ROOT, 'node_modules/.bin/tsc');
+      const { code, output } = await runProgram(compiler, [...args, '--rewriteRelativeImportExtensions'], {
+        cwd: folder,
+        environment: { PATH: process.env['PATH'] },
+      });
+      expect(code, output).to.equal(0);
+      expect(blocks).to.have.length.greaterThan(3);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('names all that there is', () => {
+    const error = Object.keys(new client.VidimusError('timeout', 'late')).filter((name) => name !== 'name');
+    const methods = Object.getOwnPropertyNames(client.VidimusClient.prototype).slice(1);
+    for (const name of [...Object.keys(client), ...error, ...methods]) expect(text, name).to.match(new RegExp(`\\b${name}\\b`));
   });
 });

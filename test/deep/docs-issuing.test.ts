@@ -1,15 +1,97 @@
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
+import { PageSettings } from '../../domain/tenants/page-settings.ts';
+import { Authorities, pemOf } from '../demo/authorities.ts';
 import { freePort } from '../demo/process.ts';
-import { blocksOf, readPage, startScript, withCertificate } from '../support/docs-page.ts';
+import { type Block, blocksOf, expectNamed, framesOf, readPage, startScript, Terminal, withCertificate } from '../support/docs-pages.ts';
+import { created } from '../support/populated.ts';
+import { ask } from '../support/present.ts';
+import { endPrograms, startProgram } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
+import { RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-const PAGE = readPage('issuing.md');
+/** The programs of the page go on while a wallet does its part. */
+const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
+
+describe('the page about the first hour', () => {
+  const PAGE = 'first-hour.md';
+  const text = readFileSync(new URL(`../../docs/${PAGE}`, import.meta.url), 'utf8');
+  const frames = framesOf(text);
+
+  let terminal: Terminal;
+  let address: string;
+  const wallet = new Openid4vcWallet();
+
+  before(async () => {
+    const [port, webhook] = [await freePort(createServer), await freePort(createServer)];
+    address = `http://localhost:${port}`;
+    terminal = new Terminal({
+      instead: { '127.0.0.1:8080': `127.0.0.1:${webhook}`, '8080,': `${webhook},` },
+      environment: { VIDIMUS_URL: address, PUBLIC_URL: address },
+    });
+  });
+  afterEach(endPrograms);
+  after(() => terminal?.close());
+
+  /** @returns all that a program of the page said, once a wallet has taken the link that it printed. */
+  const run = async (block: Block, use: (uri: string) => Promise<unknown>) => {
+    const [, file = '', program = ''] = RUNS.exec(block.text) ?? [];
+    const started = startProgram(process.execPath, [`--env-file=${file}`, program], {
+      cwd: terminal.folder,
+      environment: { PATH: process.env['PATH'], VIDIMUS_URL: address },
+    });
+    for (let tries = 0; tries < 200 && !started.output().includes('\nactive\n'); tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await use(started.output().split('\n')[0] ?? '');
+    expect(await started.ended, started.output()).to.equal(0);
+    return started.output();
+  };
+
+  it('can be followed up to a question that is answered', async () => {
+    const outputs: string[] = [];
+    for (const frame of frames) {
+      if (frame.language === 'js') terminal.write(frame.name, frame.text);
+      if (frame.language !== 'sh') continue;
+      if (!RUNS.test(frame.text)) {
+        const { code, stderr } = await terminal.type(frame.text, address);
+        expect(code, stderr).to.equal(0);
+      } else if (outputs.length === 0) {
+        outputs.push(await run(frame, (uri) => wallet.accept(uri)));
+      } else {
+        const answer = async (uri: string) => {
+          const [card] = wallet.credentials;
+          if (card === undefined) throw new Error('the wallet has no card');
+          return wallet.present(await wallet.readRequest(uri), card);
+        };
+        outputs.push(await run(frame, answer));
+      }
+    }
+    expect(outputs).to.have.length(2);
+    expect(outputs[0]).to.match(/\nactive\n(fetched\n)?completed\n$/);
+    expect(outputs[1]).to.match(/\ncompleted\n\{ course: 'Logic' \}\n$/);
+  });
+
+  it('shows the phone what is there', async () => {
+    for (const [, path = ''] of text.matchAll(/`<PUBLIC_URL>(\/[^`]+)`/g)) {
+      const answer = await fetch(address + path);
+      expect(answer.status, path).to.equal(200);
+      const body = (await answer.json()) as Record<string, unknown>;
+      if (path !== '/health') expect(String(body['credential_issuer'])).to.match(new RegExp(`^${address}`));
+      else expect(body['status']).to.equal('ok');
+    }
+  });
+});
+
 const TRANSACTION = '<transactionId>';
 
 describe('the walk through issuing', () => {
+  const PAGE = readPage('issuing.md');
+
   let service: TestService;
   let tenant: { id: string; token: string };
   let port: number;
@@ -78,9 +160,7 @@ describe('the walk through issuing', () => {
     for (const { path, text } of PAGE.requests) {
       const name = inputs[path];
       if (name === undefined) continue;
-      expect(Object.keys(components.schemas[name].properties), path).to.include.members(
-        Object.keys(JSON.parse(text)),
-      );
+      expect(Object.keys(components.schemas[name].properties), path).to.include.members(Object.keys(JSON.parse(text)));
     }
   });
 
@@ -90,5 +170,183 @@ describe('the walk through issuing', () => {
       vct: `${service.address}/acme/vct/library`,
       name: 'Library card of Acme University',
     });
+  });
+});
+
+describe('the page about pages for users', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('shows requests that are taken, and a page comes of them', async () => {
+    const page = readPage('pages-for-users.md', 2);
+    expectNamed(page, Object.keys(PageSettings.shape));
+    const { token } = await createTenant(service, 'acme');
+    const config = { format: 'dc+sd-jwt', display: [{ name: 'Student card', locale: 'en' }] };
+    const student = { id: 'student', config, vct: 'urn:acme:student:1', claims: { name: 'Ada' } };
+    await created(service, token, '/issuer/credentials', student);
+    const [look, offer] = page.requests;
+    const written = await created(service, token, '/issuer/config', JSON.parse(look?.text ?? ''));
+    expect(JSON.stringify(written.warnings)).to.not.include('pages.');
+    const { pageUrl } = await created(service, token, '/issuer/offer', JSON.parse(offer?.text ?? ''));
+    const shown = await service.call('GET', new URL(pageUrl).pathname);
+    expect(shown.status).to.equal(200);
+    expect(shown.text)
+      .to.include('Ministry of Examples')
+      .and.include('<img src="data:image/svg+xml,')
+      .and.include('https://ministry.example/privacy');
+  });
+});
+
+const PASSWORD = 'the password of the account';
+
+describe('the page about profiles', () => {
+  const PAGE = readPage('profiles.md');
+
+  let service: TestService;
+  let authorities: Authorities;
+
+  before(async () => {
+    service = await startTestService();
+    authorities = await Authorities.start();
+  });
+  after(async () => {
+    await service.close();
+    await authorities.close();
+  });
+
+  /** What the page says, with the addresses and the certificate of this machine. */
+  const here = (text: string) => {
+    const { registrar, provider } = authorities;
+    const list = provider.configuration()['walletProviderTrustLists'] as readonly string[];
+    return JSON.parse(
+      withCertificate(text, pemOf(authorities.operator))
+        .replace('https://lists.example/wallet-providers.jwt', list[0] ?? '')
+        .replace('https://registrar.example', registrar.url)
+        .replace('https://login.registrar.example', registrar.url),
+    );
+  };
+
+  it('leads to a tenant under eu that offers and asks', async () => {
+    authorities.registrar.password = PASSWORD;
+    let token = await service.rootToken();
+    for (const { method, path, text } of PAGE.requests) {
+      const answer = await service.call(method, path, { token, json: here(text) });
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
+      if (path !== '/tenant') continue;
+      const [{ clientId, secret }] = answer.body.clients;
+      expect(clientId).to.equal('ministry-admin');
+      token = await service.token(clientId, secret);
+    }
+    expect(PAGE.requests).to.have.length(6);
+    const { body: tenant } = await service.call('GET', '/tenant/ministry', {
+      token: await service.rootToken(),
+    });
+    expect(tenant.profile).to.equal('eu');
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
+    const offered = await service.call('POST', '/issuer/offer', { token, json: offer });
+    expect(offered.status, offered.text).to.equal(201);
+    const asked = await service.call('POST', '/verifier/offer', {
+      token,
+      json: { response_type: 'uri', requestId: 'who' },
+    });
+    expect(asked.status, asked.text).to.equal(201);
+  });
+});
+
+describe('the page about registrars', () => {
+  const PAGE = readPage('registrar.md');
+
+  let world: RegistrarWorld;
+
+  before(async () => {
+    world = await RegistrarWorld.open();
+  });
+  after(() => world.close());
+
+  it('shows requests that are taken, in their order', async () => {
+    const { registrar } = world;
+    registrar.password = 'the password of the account';
+    for (const { method, path, text } of PAGE.requests) {
+      const here = text.replace('https://registrar.example', registrar.url).replace('https://login.registrar.example', registrar.url);
+      const answer = await world.call(method, path, JSON.parse(here));
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
+    }
+    const { payload } = await ask(world.service, world.token, 'account-opening');
+    expect(payload['verifier_info']).to.have.length(1);
+  });
+
+  it('names every member of the login', async () => {
+    const { components } = (await world.service.call('GET', '/openapi.json')).body;
+    const { properties } = components.schemas.RegistrarConfigurationInput;
+    const members = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
+    expect(members).to.have.length.greaterThan(6);
+    expectNamed(PAGE, members);
+  });
+});
+
+describe('the page about certification', () => {
+  const PAGE = readFileSync(new URL('../../docs/certification.md', import.meta.url), 'utf8');
+  const REQUESTS = [...PAGE.matchAll(/^`(POST) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)].map(([, method = '', path = '', text = '']) => ({
+    method,
+    path,
+    text,
+  }));
+
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  const tenantOf = async (body: Readonly<Record<string, unknown>>) => {
+    const { token } = await createTenant(service, String(body['id']), body);
+    const { body: chains } = await service.call('GET', '/key-chain', { token });
+    return { token, chains: chains as { id: string; rootCertificate: string; activeCertificate: string }[] };
+  };
+  type Tenant = Awaited<ReturnType<typeof tenantOf>>;
+  const send = ({ token, chains }: Tenant, { method, path, text }: (typeof REQUESTS)[number], pinned = false) => {
+    const { rootCertificate = '', activeCertificate = '' } = chains[0] ?? {};
+    const json = JSON.parse(withCertificate(text, pinned ? activeCertificate : rootCertificate));
+    return service.call(method, path, { token, json });
+  };
+
+  it('shows requests that the service accepts, by tenants with the profiles that it names', async () => {
+    const [first, ...others] = REQUESTS;
+    if (first === undefined) throw new Error('the page shows no request');
+    expect(first.path).to.equal('/tenant');
+    const withProfile = await tenantOf(JSON.parse(first.text));
+    const without = await tenantOf({ id: 'no-profile', profile: null });
+    let isFirstConfig = true;
+    for (const request of others) {
+      const isPlain = request.path === '/issuer/config' && !isFirstConfig;
+      if (request.path === '/issuer/config') isFirstConfig = false;
+      const isMdoc = request.text.includes('mdl');
+      const answer = await send(isPlain || isMdoc ? without : withProfile, request, isMdoc);
+      expect(answer.status, `${request.path}: ${answer.text}`).to.equal(201);
+      if (request.path.endsWith('/offer')) expect(answer.body.uri).to.be.a('string');
+    }
+    expect(others).to.have.length(8);
+  });
+
+  it('says which profiles, key chains and combinations of encryption there are', async () => {
+    const token = await service.rootToken();
+    const json = { id: 'none', name: 'None', profile: 'none' };
+    expect((await service.call('POST', '/tenant', { token, json })).status).to.equal(400);
+    const tenant = await tenantOf({ id: 'chains' });
+    expect(tenant.chains.map(({ id }) => id)).to.deep.equal(['access', 'signing', 'status-list', 'trust-list']);
+    for (const { id, rootCertificate, activeCertificate } of tenant.chains) {
+      expect(PAGE).to.include(`\`${id}\``);
+      expect(rootCertificate).to.not.equal(activeCertificate);
+    }
+    const display = [{ name: 'Conformance' }];
+    const statusOf = async (body: object) => (await service.call('POST', '/issuer/config', { token: tenant.token, json: body })).status;
+    expect(await statusOf({ batchSize: 10 })).to.equal(400);
+    expect(await statusOf({ display, responseEncryption: 'required' })).to.equal(400);
+    const both = { requestEncryption: 'required', responseEncryption: 'required' };
+    expect(await statusOf({ display, ...both })).to.equal(201);
   });
 });

@@ -1,13 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
@@ -16,13 +8,12 @@ import { Pkcs10CertificateRequest } from '@peculiar/x509';
 import { expect } from 'chai';
 import { VaultKms } from '../../adapters/kms/vault/vault-kms.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
-import { describeKmsConfig } from '../../config/describe-kms-config.ts';
 import { readKmsConfig } from '../../config/kms-config.ts';
+import { describeKmsConfig } from '../../tools/describe-kms-config.ts';
 import { freePort } from '../demo/process.ts';
-import { type Block, framesOf, Terminal } from '../support/docs-walk.ts';
+import { type Block, framesOf, Terminal } from '../support/docs-pages.ts';
 import { type Cluster, startCluster } from '../support/kubernetes.ts';
-import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
-import { makeTls } from '../support/openbao-tls.ts';
+import { describeWithOpenBao, makeTls, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
 import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 
@@ -71,19 +62,16 @@ describe('the page about key stores', () => {
 
 /** What the commands of the page need beside a Vault and an HSM. */
 function hasPrograms(): boolean {
-  const missing = Object.entries({ curl: '--version', jq: '--version', openssl: 'version' }).flatMap(
-    ([name, version]) => {
-      try {
-        execFileSync(name, [version], { stdio: 'ignore' });
-        return [];
-      } catch {
-        return [name];
-      }
-    },
-  );
+  const missing = Object.entries({ curl: '--version', jq: '--version', openssl: 'version' }).flatMap(([name, version]) => {
+    try {
+      execFileSync(name, [version], { stdio: 'ignore' });
+      return [];
+    } catch {
+      return [name];
+    }
+  });
   if (missing.length === 0) return true;
-  if (process.env['CI'] === 'true')
-    throw new Error(`install what docs/key-stores.md uses: ${missing.join(' ')}`);
+  if (process.env['CI'] === 'true') throw new Error(`install what docs/key-stores.md uses: ${missing.join(' ')}`);
   console.log(`    skipped: the commands of docs/key-stores.md (needs ${missing.join(' ')})`);
   return false;
 }
@@ -196,9 +184,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       previousKeys: object[];
       externalKeyId: string;
     }[];
-  const placesOf = async (tenant: string) => [
-    ...new Set((await chainsOf(tenant)).map(({ kmsProvider }) => kmsProvider)),
-  ];
+  const placesOf = async (tenant: string) => [...new Set((await chainsOf(tenant)).map(({ kmsProvider }) => kmsProvider))];
   /** Has the key sign something. @returns the status of the answer. */
   const sign = async (tenant: string, id = 'signing') => {
     const { status, headers, body } = await call(tenant, 'POST', `/key-chain/${id}/csr`, {});
@@ -208,8 +194,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   const health = () => send('GET', '/health');
   /** Lines are written a moment later. */
   const logged = (line: RegExp) => until(() => line.test(terminal.log));
-  const keysInVault = async () =>
-    ((await bao.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
+  const keysInVault = async () => ((await bao.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
 
   const framesIn = (section: string) => FRAMES.filter((frame) => frame.section === section);
   /** Does what a section of the page says. @returns what the commands wrote, without what the page does not show. */
@@ -244,11 +229,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).to.equal(200);
   }
   /** What the page shows for `auth` in this section, tried by a provider with nothing else changed. */
-  async function logIn(
-    section: string,
-    more: object = {},
-    secret: Record<string, string> = {},
-  ): Promise<void> {
+  async function logIn(section: string, more: object = {}, secret: Record<string, string> = {}): Promise<void> {
     const auth = JSON.parse(framesIn(section).find(({ name }) => name === 'auth')?.text ?? '');
     const file = JSON.parse(readFileSync(join(terminal.folder, 'data/kms.json'), 'utf8'));
     file.providers.house.auth = { ...auth, ...more };
@@ -258,7 +239,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     if (settings?.type !== 'vault') throw new Error('no Vault');
     const vault = new VaultKms({ name: 'house', settings, random: new NodeRandom() });
     try {
-      await vault.check();
+      await vault.assertReachable();
     } finally {
       await vault.close();
     }
@@ -298,7 +279,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     const [{ externalKeyId } = { externalKeyId: '' }] = await chainsOf('mint');
     expect(externalKeyId).to.match(/^[0-9a-f]{32}$/);
     const other = await hsm.open('other', 'vidimus', { pin: 'not the PIN' });
-    const refused = await other.check().then(
+    const refused = await other.assertReachable().then(
       () => '',
       (error: Error) => error.message,
     );
@@ -390,9 +371,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   it('take the master secret from Vault, and rotate it', async () => {
     const former = await tokenOf('acme-admin');
     await follow('The master secret in Vault');
-    await logged(
-      /data is sealed under former secrets; `npx vidimus reseal` \(in a clone `npm run reseal`\) seals it anew/,
-    );
+    await logged(/data is sealed under former secrets; `npx vidimus reseal` \(in a clone `npm run reseal`\) seals it anew/);
     expect((await send('GET', '/key-chain', former)).status).to.equal(401);
     expect((await sign('acme')).status).to.equal(200);
     await follow('Rotate it');
@@ -413,8 +392,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     }
     const older = 'env -u MASTER_SECRET JWT_SECRET=vault:house:vidimus:2 npm run -s audit:verify';
     expect((await terminal.type(older, address)).code, 'by its older name').to.equal(0);
-    const derive = async () =>
-      (await bao.call('POST', 'transit/hmac/vidimus/sha2-512', { input: 'AAAA', key_version: 1 })).status;
+    const derive = async () => (await bao.call('POST', 'transit/hmac/vidimus/sha2-512', { input: 'AAAA', key_version: 1 })).status;
     expect(await derive()).to.equal(200);
     for (const setting of ['min_decryption_version', 'min_encryption_version']) {
       await bao.call('POST', 'transit/keys/vidimus/config', { [setting]: 2 });

@@ -1,30 +1,31 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Block, framesOf } from '../support/docs-walk.ts';
-import { canDump } from '../support/dump-tools.ts';
-import { hasPrograms } from '../support/has-programs.ts';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
+import { describeLimits } from '../../tools/describe-limits.ts';
+import { type Block, framesOf } from '../support/docs-pages.ts';
 import { hasNginx } from '../support/nginx.ts';
+import { findOpenBao, type OpenBao, startOpenBao } from '../support/openbao.ts';
 import { OperatedMachine } from '../support/operated-machine.ts';
-import { findServer } from '../support/postgres-server.ts';
-import { rawSql } from '../support/raw-sql.ts';
+import { canDump, findServer, rawSql } from '../support/postgres-server.ts';
+import { hasPrograms } from '../support/programs.ts';
+import { type RabbitMq, startRabbitMq } from '../support/rabbitmq.ts';
 import { TestRegistrar } from '../support/registrar.ts';
+import { until } from '../support/standby.ts';
+import { startTestService, type TestService } from '../support/test-service.ts';
+import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const PAGE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
 const INSTALLING = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
 const FRAMES = framesOf(PAGE).filter(({ language }) => language === 'sh');
-/** What needs servers of its own: run in docs-rotation.test.ts, or there it is said why not. */
-const ELSEWHERE = [
-  'The client of the identity provider',
-  'The password of RabbitMQ',
-  'The login at Vault',
-  'The PIN of an HSM',
-];
-const PROGRAMS = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'];
+/** What needs servers of its own: run by the last suite of this file, or the page says why not. */
+const ELSEWHERE = ['The client of the identity provider', 'The password of RabbitMQ', 'The login at Vault', 'The PIN of an HSM'];
 const ADMINISTRATOR = `export TOKEN="$(token acme-admin "$ADMIN_SECRET")"`;
 const ROLES = '"clients:manage","issuance:manage","issuance:offer","presentation:manage","registrar:manage"';
 
 describe('the commands of the page for operators', () => {
+  const PROGRAMS = ['curl', 'jq', 'openssl', 'psql', 'pg_dump'];
+
   let machine: OperatedMachine;
   let registrar: TestRegistrar;
   let server: string;
@@ -67,9 +68,7 @@ describe('the commands of the page for operators', () => {
 
   it('begin with what the others need', async () => {
     // Its secrets are filled in before it starts, which is done below.
-    const unit = framesOf(INSTALLING).find(
-      ({ section, language }) => section === 'systemd' && language === 'sh',
-    );
+    const unit = framesOf(INSTALLING).find(({ section, language }) => section === 'systemd' && language === 'sh');
     await type(unit?.text.replace(/^systemctl .*$/m, '') ?? 'false');
     expect(existsSync(join(machine.folder, 'system/vidimus.service'))).to.equal(true);
     const [script, functions, operator] = framesIn('What the commands need');
@@ -90,9 +89,7 @@ describe('the commands of the page for operators', () => {
     for (const frame of [made, started]) done.add(frame);
     const [, , operator] = framesIn('What the commands need');
     await type(operator?.text ?? '');
-    await type(
-      `export ADMIN_SECRET="$(call POST /tenant '{"id":"acme","name":"Acme","roles":[${ROLES}]}' | jq -r '.clients[0].secret')"`,
-    );
+    await type(`export ADMIN_SECRET="$(call POST /tenant '{"id":"acme","name":"Acme","roles":[${ROLES}]}' | jq -r '.clients[0].secret')"`);
     await type(`${ADMINISTRATOR}
 call POST /client '{"clientId":"shop","roles":["issuance:offer"]}'
 call POST /issuer/credentials '{"id":"badge","config":{"format":"dc+sd-jwt"},"vct":"urn:acme:badge:1","statusManagement":true,"claims":{"name":"Ada","personal_administrative_number":"1815-12-10"},"subjectClaims":[["personal_administrative_number"]]}'
@@ -147,17 +144,12 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   });
 
   it('exchange secrets of clients, of webhooks, of metrics, of the database', async () => {
-    expect(await follow('Secrets of clients', ADMINISTRATOR)).to.satisfy(
-      ([text]: string[]) => text && text.length > 20,
-    );
-    expect(await follow('Secrets of webhooks', ADMINISTRATOR)).to.satisfy(([text]: string[]) =>
-      /^whsec_/.test(text ?? ''),
-    );
+    expect(await follow('Secrets of clients', ADMINISTRATOR)).to.satisfy(([text]: string[]) => text && text.length > 20);
+    expect(await follow('Secrets of webhooks', ADMINISTRATOR)).to.satisfy(([text]: string[]) => /^whsec_/.test(text ?? ''));
     const metrics = machine.setting('METRICS_TOKEN');
     expect((await follow('The token of metrics')).join()).to.match(/^vidimus_info\{version=/);
     expect(await status(metrics ?? '', '/metrics')).to.equal('401');
-    const stored = () =>
-      rawSql(server, (run) => run(`select rolpassword from pg_authid where rolname = '${machine.name}'`));
+    const stored = () => rawSql(server, (run) => run(`select rolpassword from pg_authid where rolname = '${machine.name}'`));
     const [url, password] = [machine.setting('DATABASE_URL'), JSON.stringify(await stored())];
     await follow('The password of the database');
     expect(machine.setting('DATABASE_URL')).to.not.equal(url);
@@ -166,9 +158,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
 
   it('exchange the certificate of TLS, keys, and the login at a registrar', async () => {
     await follow('The certificate of TLS');
-    expect((await follow('Keys of tenants', ADMINISTRATOR)).join()).to.match(
-      /"id":"signing","previousKeyExpiry":"\d{4}-/,
-    );
+    expect((await follow('Keys of tenants', ADMINISTRATOR)).join()).to.match(/"id":"signing","previousKeyExpiry":"\d{4}-/);
     registrar.password = 'another password of the account';
     machine.set('NEW_PASSWORD', registrar.password);
     expect(await follow('The login at a registrar', ADMINISTRATOR)).to.deep.equal(['true']);
@@ -183,10 +173,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     expect(clocks.split('\n')).to.have.length(2);
     const [line = ''] = await follow('Logs');
     expect(JSON.parse(line)).to.include({ msg: 'request', route: '/session', status: 401 });
-    const [count, suspended, active] = await follow(
-      'A tenant that floods',
-      `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`,
-    );
+    const [count, suspended, active] = await follow('A tenant that floods', `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`);
     expect(count).to.match(/^\s*\d+ acme\tacme-admin\t\/\S+$/m);
     expect([suspended, active]).to.deep.equal(['suspended', 'active']);
   });
@@ -212,9 +199,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   it('take a compromised key out of use', async () => {
     const keys = () => type('curl -sS "$BASE/acme/.well-known/jwks.json" | jq -r ".keys[] | .x"');
     const before = (await keys()).split('\n');
-    expect(await follow('A signing key that is compromised', ADMINISTRATOR)).to.deep.equal([
-      '{"id":"signing","activeCertificate":true}',
-    ]);
+    expect(await follow('A signing key that is compromised', ADMINISTRATOR)).to.deep.equal(['{"id":"signing","activeCertificate":true}']);
     expect((await keys()).split('\n')).to.not.include.members(before);
   });
 
@@ -229,10 +214,7 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
     const [line, held] = framesIn('Anchors of the audit log');
     if (line === undefined || held === undefined) throw new Error('two');
     await type(line.text);
-    const [, command] =
-      /^\S+ \S+ \* \* \* root (.+)$/m.exec(
-        readFileSync(join(machine.folder, 'cron.d/vidimus-anchors'), 'utf8'),
-      ) ?? [];
+    const [, command] = /^\S+ \S+ \* \* \* root (.+)$/m.exec(readFileSync(join(machine.folder, 'cron.d/vidimus-anchors'), 'utf8')) ?? [];
     await type(command ?? 'false');
     expect(readFileSync(join(machine.folder, 'far/anchors'), 'utf8')).to.match(/^acme=\d+:\S+$/m);
     await type(held.text);
@@ -244,5 +226,132 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   it('have all been typed', () => {
     const left = FRAMES.filter((frame) => !done.has(frame) && !ELSEWHERE.includes(frame.section));
     expect(left.map(({ section, text }) => `${section}: ${text}`)).to.deep.equal([]);
+  });
+});
+
+const commandsOf = (section: string) =>
+  framesOf(PAGE).flatMap((frame) => (frame.language === 'sh' && frame.section === section ? [frame.text] : []));
+
+describe('the commands of the page for operators that exchange secrets of others', () => {
+  const PROGRAMS = ['curl', 'jq', 'openssl', 'psql'];
+
+  let machine: OperatedMachine;
+  let broker: RabbitMq | undefined;
+  let vault: OpenBao | undefined;
+  let provider: UpstreamProvider | undefined;
+
+  before(async function () {
+    const server = await findServer();
+    if (server === undefined || !hasNginx() || !hasPrograms('docs/operating.md', PROGRAMS)) return this.skip();
+    machine = await OperatedMachine.make(server);
+    const [script, functions] = commandsOf('What the commands need');
+    const [made] = commandsOf('The first start in production');
+    await type(script);
+    await type(made);
+    machine.functions = functions ?? '';
+  });
+  after(async () => {
+    await machine?.remove();
+    await broker?.stop();
+    await vault?.stop();
+    await provider?.close();
+  });
+
+  const type = async (text = 'false'): Promise<string> => {
+    const { code, stdout, stderr } = await machine.type(text);
+    expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
+    return stdout.trim();
+  };
+  const follow = async (section: string): Promise<string> => {
+    const [text, ...more] = commandsOf(section);
+    expect(more).to.deep.equal([]);
+    return type(text);
+  };
+  const partOf = (part: string) => type(`curl -sS "$BASE/health" | jq -r '.details["${part}"].status'`);
+  const configure = (lines: string) => appendFileSync(join(machine.folder, 'etc/secrets.env'), `${lines}\n`);
+
+  it('give the broker another password, and the service is let in with it alone', async function () {
+    broker = await startRabbitMq();
+    if (broker === undefined) return this.skip();
+    for (const [name, value] of Object.entries(broker.environment)) {
+      if (name !== 'PATH' && name !== 'HOME') machine.set(name, value);
+    }
+    const home = broker.environment['HOME'] ?? '';
+    const [control = ''] = (broker.environment['PATH'] ?? '').split(':');
+    machine.shim('rabbitmqctl', `HOME='${home}' exec ${control}/rabbitmqctl -q "$@"`);
+    await broker.control('add_user', 'vidimus', 'the-former-password');
+    await broker.control('set_permissions', 'vidimus', '^vidimus\\.', '^vidimus\\.', '^vidimus\\.');
+    const { host } = new URL(broker.url);
+    machine.instead.push(['amqps://', 'amqp://'], ['mq.acme.example:5671', host]);
+    configure(`AMQP_URL=amqp://vidimus:the-former-password@${host}`);
+    await type('systemctl start vidimus');
+    await until(async () => (await partOf('broker')) === 'up');
+    await follow('The password of RabbitMQ');
+    await until(async () => (await partOf('broker')) === 'up');
+    expect(machine.setting('AMQP_URL')).to.match(/^amqp:\/\/vidimus:[0-9a-f]{48}@/);
+    const refused = await broker.control('authenticate_user', 'vidimus', 'the-former-password').catch(() => 'refused');
+    expect(refused).to.equal('refused');
+  });
+
+  it('give the service another secret id of AppRole, and destroy the former', async function () {
+    const binary = findOpenBao();
+    if (binary === undefined) {
+      console.log('    skipped: the login at Vault (needs OpenBao)');
+      return this.skip();
+    }
+    vault = await startOpenBao(binary);
+    const role = 'auth/approle/role/vidimus';
+    await vault.call('POST', role, { token_policies: ['vidimus'] });
+    await vault.call('POST', `${role}/role-id`, { role_id: 'vidimus' });
+    const { data } = (await vault.call('POST', `${role}/secret-id`, {})).body as {
+      data: { secret_id: string };
+    };
+    symlinkSync(binary, join(machine.folder, 'bin/bao'));
+    machine.set('BAO_ADDR', vault.address);
+    machine.set('BAO_TOKEN', vault.rootToken);
+    configure(`VAULT_SECRET_ID=${data.secret_id}`);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the configuration
+    const auth = { method: 'approle', roleId: 'vidimus', secretId: '${VAULT_SECRET_ID}' };
+    const house = { type: 'vault', address: vault.address, auth };
+    const providers = { local: { type: 'local' }, house };
+    writeFileSync(join(machine.folder, 'data/kms.json'), JSON.stringify({ providers }));
+    await type('systemctl restart vidimus');
+    expect(await partOf('key-providers')).to.equal('up');
+    expect(await follow('The login at Vault')).to.match(/^true$/m);
+    expect(machine.setting('VAULT_SECRET_ID')).to.not.equal(data.secret_id);
+    const login = { role_id: 'vidimus', secret_id: data.secret_id };
+    expect((await vault.call('POST', 'auth/approle/login', login)).status, 'the former').to.equal(400);
+    login.secret_id = machine.setting('VAULT_SECRET_ID') ?? '';
+    expect((await vault.call('POST', 'auth/approle/login', login)).status, 'the present').to.equal(200);
+  });
+
+  it('give the service another secret at the identity provider', async () => {
+    provider = await startUpstreamProvider({ clients: [] });
+    await type('sed -i /^AUTH_CLIENT/d /etc/vidimus/secrets.env');
+    // That of this test has no TLS, which production asks for.
+    configure(
+      `NODE_ENV=development\nOIDC=${provider.issuer}\nOIDC_CLIENT_ID=${CONFIDENTIAL.clientId}\nOIDC_CLIENT_SECRET=the former secret`,
+    );
+    await type('systemctl restart vidimus');
+    expect(await partOf('identity-provider')).to.equal('down');
+    machine.set('NEW_SECRET', CONFIDENTIAL.clientSecret);
+    expect(await follow('The client of the identity provider')).to.equal('true');
+  });
+});
+
+describe('the table of limits', () => {
+  let service: TestService;
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('is the one that the code makes', async () => {
+    const text = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
+    const [, table] = text.split(/<!-- \/?limits -->/);
+    const document = (await service.call('GET', '/openapi.json')).body;
+    const made = describeLimits(collectRoutes(service.service.container), document);
+    expect(table?.trim(), '`npm run docs:limits` writes it anew').to.equal(made);
+    for (const row of ['`POST /oauth2/token`', '`GET /session?limit`']) expect(made).to.include(row);
   });
 });

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
 import { runInNewContext } from 'node:vm';
@@ -5,38 +6,28 @@ import { SubjectKeyIdentifierExtension, X509Certificate } from '@peculiar/x509';
 import { expect } from 'chai';
 import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { REFUSAL_REASONS } from '../../domain/shared/refusal.ts';
+import { MAX_UNUSED_LISTS, StatusListCreation } from '../../domain/status-lists/list-definition.ts';
+import { signatureHeaders } from '../../domain/webhooks/sign-webhook.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { deviceResponse } from '../support/device.ts';
-import {
-  blocksOf,
-  expectNamed,
-  type PageRequest,
-  readPage,
-  startScript,
-  withCertificate,
-} from '../support/docs-page.ts';
-import {
-  type Asked,
-  ask,
-  bind,
-  decode,
-  encrypt,
-  formOf,
-  type Held,
-  issue,
-  post,
-} from '../support/present.ts';
-import { withoutIssuers } from '../support/results.ts';
+import { blocksOf, expectNamed, type PageRequest, readPage, startScript, withCertificate } from '../support/docs-pages.ts';
+import { withoutIssuers } from '../support/failures.ts';
+import { loteFaults } from '../support/lote-schema.ts';
+import { created, credentialBody } from '../support/populated.ts';
+import { type Asked, ask, bind, decode, encrypt, formOf, type Held, issue, post } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const PAGE = readPage('verifying.md');
 const SHOP = 'https://shop.example';
 const STUDENT = 'urn:acme:student:1';
 const LICENCE = 'org.iso.18013.5.1.mDL';
 const SAMPLE_KEY_ID = 's9tIpPmhxdiuNkHMEWNpYim8S8Y';
 
 describe('the page about verifying', () => {
+  const PAGE = readPage('verifying.md');
+
   let service: TestService;
   let tenant: { id: string; token: string };
   let backend: Backend;
@@ -67,8 +58,7 @@ describe('the page about verifying', () => {
   });
 
   const ISSUING = readPage('issuing.md').requests;
-  const isConfiguration = ({ path, text }: PageRequest) =>
-    path === '/key-chain' || /"id": "(student|mdl)"/.test(text);
+  const isConfiguration = ({ path, text }: PageRequest) => path === '/key-chain' || /"id": "(student|mdl)"/.test(text);
   const call = (method: string, path: string, json?: unknown): Promise<Answer> =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
 
@@ -127,9 +117,7 @@ describe('the page about verifying', () => {
     );
     const hashes = entries.map((entry) => createHash('sha256').update(entry).digest('base64url'));
     if (hashes.length === 0) return {};
-    const { transaction_data_hashes_alg: named } = JSON.parse(
-      Buffer.from(entries[0] ?? '', 'base64url').toString(),
-    );
+    const { transaction_data_hashes_alg: named } = JSON.parse(Buffer.from(entries[0] ?? '', 'base64url').toString());
     // As a European wallet does it for payments.
     const amr = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote_wscd' }];
     const strong = { transaction_data_hashes_alg: 'sha-256', jti: randomUUID(), amr };
@@ -150,10 +138,7 @@ describe('the page about verifying', () => {
       const asked = await ask(service, tenant.token, id, requestId === undefined ? {} : offer);
       const { status } = await present(asked);
       const seen = await sessionOf(asked.session);
-      expect([status, seen.status], `${request.text} ${seen.failure?.message}`).to.deep.equal([
-        200,
-        'completed',
-      ]);
+      expect([status, seen.status], `${request.text} ${seen.failure?.message}`).to.deep.equal([200, 'completed']);
       answered.push(...seen.credentials.map((credential: { id: string }) => credential.id));
     }
     expect(new Set(answered)).to.deep.equal(new Set(['card', 'licence', 'cards']));
@@ -174,9 +159,7 @@ describe('the page about verifying', () => {
         ...result,
         ...(result['values'] !== undefined && { issuer }),
       }));
-      return JSON.parse(
-        JSON.stringify({ ...body, credentials: results }).replace(asked.session, '<session>'),
-      );
+      return JSON.parse(JSON.stringify({ ...body, credentials: results }).replace(asked.session, '<session>'));
     };
     const shown = blocksOf(PAGE, 'jsonc').map((text) => JSON.parse(text));
 
@@ -197,8 +180,7 @@ describe('the page about verifying', () => {
     const [code = ''] = blocksOf(PAGE, 'js');
     const environment = { SERVICE: service.address, TOKEN: tenant.token };
     const script = await startScript(code, port, environment);
-    const visit = (path: string, Cookie = '') =>
-      fetch(`http://127.0.0.1:${port}${path}`, { headers: { Cookie }, redirect: 'manual' });
+    const visit = (path: string, Cookie = '') => fetch(`http://127.0.0.1:${port}${path}`, { headers: { Cookie }, redirect: 'manual' });
     try {
       const begun = await visit('/ask');
       const mine = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
@@ -239,12 +221,10 @@ describe('the page about verifying', () => {
       const text = bind({ payload }, card, undefined, { aud: `origin:${SHOP}` });
       return { data: { response: await encrypt({ payload }, { vp_token: { card: [text] } }) } };
     };
-    const [, code = ''] =
-      /<script type="module">([\s\S]*)<\/script>/.exec(blocksOf(PAGE, 'html')[0] ?? '') ?? [];
+    const [, code = ''] = /<script type="module">([\s\S]*)<\/script>/.exec(blocksOf(PAGE, 'html')[0] ?? '') ?? [];
     runInNewContext(code, {
       document: { querySelector: () => button },
-      fetch: (url: string, init?: RequestInit) =>
-        url === '/ask' ? Response.json({ uri }) : fetch(url, init),
+      fetch: (url: string, init?: RequestInit) => (url === '/ask' ? Response.json({ uri }) : fetch(url, init)),
       navigator: { credentials: { get } },
       location,
     });
@@ -274,5 +254,165 @@ describe('the page about verifying', () => {
       PAGE,
       members.filter((member) => member !== 'description' && !olderNames.includes(member)),
     );
+  });
+});
+
+describe('the page about trust lists', () => {
+  const PAGE = readPage('trust-lists.md');
+
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('shows requests that are taken, in their order', async () => {
+    const { token } = await createTenant(service, 'acme');
+    const certificate = pem(await certify({ name: 'University', ca: true }));
+    for (const { method, path, text } of PAGE.requests) {
+      const json = JSON.parse(withCertificate(text, certificate));
+      const answer = await service.call(method, path, { token, json });
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
+      if (path.startsWith('/trust-list')) expect(loteFaults(answer.body.data), path).to.deep.equal([]);
+    }
+    const published = await service.call('GET', '/acme/trust-list/universities');
+    expect(published.status).to.equal(200);
+    const chain = await service.call('GET', '/key-chain/trust-list', { token });
+    expect(chain.body.rootCertificate).to.match(/BEGIN CERTIFICATE/);
+  });
+
+  it('names every member of the scheme that can be set', async () => {
+    const { components } = (await service.call('GET', '/openapi.json')).body;
+    const members = Object.keys(components.schemas.SchemeInformation.properties);
+    expect(members).to.have.length.greaterThan(10);
+    expectNamed(PAGE, members);
+  });
+});
+
+describe('the page about status lists', () => {
+  const PAGE = readPage('status-lists.md');
+
+  let service: TestService;
+
+  before(async () => {
+    service = await startTestService();
+  });
+  after(() => service.close());
+
+  it('can be followed: every request is taken, in its order', async () => {
+    const { token } = await createTenant(service, 'acme');
+    await created(service, token, '/issuer/credentials', credentialBody('student', 'signing'));
+    let listId = '';
+    for (const { method, path, text } of PAGE.requests) {
+      const json = JSON.parse(text);
+      const answer = await service.call(method, path.replace('<listId>', listId), { token, json });
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
+      expect(answer.body).to.include(json);
+      if (method === 'POST') listId = answer.body.id;
+    }
+    expect((await service.call('DELETE', `/status-lists/${listId}`, { token })).status).to.equal(204);
+  });
+
+  it('names what a list is made of, and the bound that holds', () => {
+    expectNamed(PAGE, Object.keys(StatusListCreation.shape));
+    expect(PAGE.text).to.contain(`${MAX_UNUSED_LISTS} lists that nothing uses`);
+  });
+});
+
+const VERIFIER = new URL('../../docs/examples/verify-webhook.mjs', import.meta.url).href;
+
+describe('the page about webhooks', () => {
+  const PAGE = readPage('webhooks.md');
+
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  let port: number;
+  let backend: ChildProcess | undefined;
+
+  before(async () => {
+    port = await freePort(createServer);
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+  });
+  after(async () => {
+    backend?.kill();
+    await service.close();
+  });
+
+  const [begin, configuration, rotation, off] = PAGE.requests;
+  const send = async (request = begin) => {
+    const { method, path, text } = request as NonNullable<typeof request>;
+    const json = JSON.parse(text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`));
+    const answer = await service.call(method, path, { token: tenant.token, json });
+    expect(answer.status, `${path}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
+    return answer.body;
+  };
+  /** The backend as it stands on the page, which knows these secrets. */
+  const start = async (...secrets: string[]) => {
+    backend?.kill();
+    port = await freePort(createServer);
+    const [code = ''] = blocksOf(PAGE, 'js');
+    expect(code.split('\n')).to.have.length.lessThan(41);
+    const here = code.replace("'./verify-webhook.mjs'", JSON.stringify(VERIFIER));
+    backend = await startScript(here, port, { WEBHOOK_SECRETS: secrets.join(' ') });
+    await send(configuration);
+  };
+  const isIssued = async () => {
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['badge'],
+    };
+    const wallet = new RawWallet(service, tenant.id);
+    const { uri } = await created(service, tenant.token, '/issuer/offer', offer);
+    const answer = await wallet.request(await wallet.accessToken(uri), 'badge');
+    if (answer.status !== 200) expect(answer.body.error, answer.text).to.equal('credential_request_denied');
+    else expect(JSON.stringify(decode(answer.body.credentials[0].credential).payload)).to.include('Ada');
+    return answer.status === 200;
+  };
+
+  it('can be followed: its backend takes what the service signed, with either secret of a rotation', async () => {
+    const { secret: first } = await send(begin);
+    await start(first);
+    expect(await isIssued()).to.equal(true);
+    const { secret: second } = await send(rotation);
+    expect(await isIssued(), 'a backend that knows the former one').to.equal(true);
+    await start(second);
+    expect(await isIssued(), 'one that knows the new one').to.equal(true);
+    await start(first, second);
+    await send(begin);
+    expect(await isIssued(), 'one that was told neither').to.equal(false);
+    await send(off);
+    expect(await isIssued(), 'without a signature').to.equal(false);
+  });
+
+  it('answers a delivery that comes again as before, and a forged one not at all', async () => {
+    const key = Buffer.alloc(32, 7);
+    await start(`whsec_${key.toString('base64')}`);
+    const post = async (body: string, headers: Readonly<Record<string, string>>) => {
+      const answer = await fetch(`http://127.0.0.1:${port}/claims`, { method: 'POST', body, headers });
+      return [answer.status, await answer.text()];
+    };
+    const signed = (id: string, configuration: string) => {
+      const body = JSON.stringify({ credential_configuration_id: configuration });
+      return [body, signatureHeaders(id, body, [key], new Date())] as const;
+    };
+    const first = await post(...signed('one', 'badge'));
+    expect(first).to.deep.equal([200, '{"badge":{"name":"Ada"}}']);
+    expect(await post(...signed('one', 'other'))).to.deep.equal(first);
+    expect(await post(...signed('two', 'other'))).to.deep.equal([200, '{"other":{"name":"Ada"}}']);
+    const [, headers] = signed('three', 'badge');
+    expect(await post('{}', headers)).to.deep.equal([401, '']);
+  });
+
+  it('names all webhooks and all headers', async () => {
+    const { webhooks } = (await service.call('GET', '/openapi.json')).body;
+    for (const name of Object.keys(webhooks)) {
+      const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+      expect(PAGE.text, name).to.match(new RegExp(`^\\| ${words} \\|`, 'm'));
+    }
+    const members = ['claimsWebhook', 'notificationWebhook', 'notifyWebhook', 'webhook', 'callbackUrl'];
+    expectNamed(PAGE, [...members, 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
   });
 });

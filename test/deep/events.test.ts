@@ -3,15 +3,14 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { ChannelModel, ConsumeMessage } from 'amqplib';
-import { connect } from 'amqplib';
+import { type ChannelModel, type ConsumeMessage, connect } from 'amqplib';
 import { expect } from 'chai';
 import { CloudEvent } from 'cloudevents';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
-import { type CuttingProxy, cuttingProxy } from '../support/cutting-proxy.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { issue, QUERY, Shop } from '../support/present.ts';
+import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
 import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
 import { openStream } from '../support/sse.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -21,9 +20,7 @@ const MASTER_SECRET = 'a master secret for the events 0123456789';
 const PAGE = readFileSync(new URL('../../docs/events.md', import.meta.url), 'utf8');
 const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
 const blocks = (language: string) =>
-  [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(
-    ([, text = '']) => text,
-  );
+  [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, 'gm'))].map(([, text = '']) => text);
 
 describe('Events for other systems', () => {
   let rabbit: RabbitMq;
@@ -64,9 +61,7 @@ describe('Events for other systems', () => {
     let messages: ConsumeMessage[];
     before(async () => {
       messages = await (await declare('all', '#'))();
-      shop = await Shop.open({}, () =>
-        startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }, { runsJobs: true }),
-      );
+      shop = await Shop.open({}, () => startTestService({ MASTER_SECRET, AMQP_URL: rabbit.url }, { runsJobs: true }));
     });
     after(() => shop?.close());
     beforeEach(() => {
@@ -80,15 +75,9 @@ describe('Events for other systems', () => {
       expect((await shop.present(asked, held)).status).to.equal(200);
       await until('all six', () => messages.length >= 6);
       const told = (session: string) =>
-        messages
-          .filter((message) => eventOf(message).subject === session)
-          .map(({ fields }) => fields.routingKey);
-      expect(told(held.session)).to.deep.equal(
-        ['active', 'fetched', 'completed'].map((status) => `acme.issuance.${status}`),
-      );
-      expect(told(asked.session)).to.deep.equal(
-        ['active', 'fetched', 'completed'].map((status) => `shop.presentation.${status}`),
-      );
+        messages.filter((message) => eventOf(message).subject === session).map(({ fields }) => fields.routingKey);
+      expect(told(held.session)).to.deep.equal(['active', 'fetched', 'completed'].map((status) => `acme.issuance.${status}`));
+      expect(told(asked.session)).to.deep.equal(['active', 'fetched', 'completed'].map((status) => `shop.presentation.${status}`));
       for (const message of messages) {
         const event = eventOf(message);
         expect(new CloudEvent(event).validate(), event.id).to.equal(true);
@@ -121,8 +110,7 @@ describe('Events for other systems', () => {
     it('reach the subscriber of the page, with the accounts of the page and no other rights', async () => {
       const { host } = new URL(rabbit.url);
       const passwords = { VIDIMUS_PASSWORD: 'of the service', SHOP_PASSWORD: 'of the shop' };
-      const addressOf = (user: string, password: string) =>
-        `amqp://${user}:${encodeURIComponent(password)}@${host}/`;
+      const addressOf = (user: string, password: string) => `amqp://${user}:${encodeURIComponent(password)}@${host}/`;
       const SHOP_URL = addressOf('shop', passwords.SHOP_PASSWORD);
       const commands = blocks('sh');
       const shell = async (text: string) =>
@@ -147,16 +135,12 @@ describe('Events for other systems', () => {
         const { session } = await issue(shop.service, shop.acme, 'card', {}, true);
         await until('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
         const own = lines.filter((line) => line.includes(session)).map((line) => line.split(' ').slice(1));
-        expect(own).to.deep.equal(
-          ['active', 'fetched', 'completed'].map((status) => ['acme', 'issuance', session, status]),
-        );
+        expect(own).to.deep.equal(['active', 'fetched', 'completed'].map((status) => ['acme', 'issuance', session, status]));
       } finally {
         subscriber.kill('SIGKILL');
       }
 
-      const refused = async (
-        attempt: (channel: Awaited<ReturnType<ChannelModel['createConfirmChannel']>>) => Promise<unknown>,
-      ) => {
+      const refused = async (attempt: (channel: Awaited<ReturnType<ChannelModel['createConfirmChannel']>>) => Promise<unknown>) => {
         const connection = await connect(SHOP_URL);
         connection.on('error', () => {});
         const channel = await connection.createConfirmChannel();
@@ -168,21 +152,14 @@ describe('Events for other systems', () => {
         await connection.close().catch(() => {});
         return outcome;
       };
-      expect(
-        await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.events', 'acme.*.failed')),
-      ).to.equal('allowed');
+      expect(await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.events', 'acme.*.failed'))).to.equal('allowed');
       for (const pattern of ['#', 'shop.#', '*.issuance.active'])
-        expect(
-          await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.events', pattern)),
-          pattern,
-        ).to.match(/ACCESS_REFUSED/);
-      expect(await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.wake', ''))).to.match(
-        /ACCESS_REFUSED/,
-      );
+        expect(await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.events', pattern)), pattern).to.match(
+          /ACCESS_REFUSED/,
+        );
+      expect(await refused((channel) => channel.bindQueue('shop.sessions', 'vidimus.wake', ''))).to.match(/ACCESS_REFUSED/);
       expect(await refused((channel) => channel.assertQueue('other'))).to.match(/ACCESS_REFUSED/);
-      expect(await refused((channel) => channel.consume('vidimus.work', () => {}))).to.match(
-        /ACCESS_REFUSED/,
-      );
+      expect(await refused((channel) => channel.consume('vidimus.work', () => {}))).to.match(/ACCESS_REFUSED/);
       for (const exchange of ['vidimus.events', 'vidimus.wake', 'vidimus.work']) {
         const published = refused((channel) => {
           channel.publish(exchange, 'acme.issuance.active', Buffer.from('{}'));
@@ -203,9 +180,7 @@ describe('Events for other systems', () => {
           token,
           json: { response_type: 'uri', requestId: 'check' },
         });
-        await until('its event', () =>
-          messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'),
-        );
+        await until('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
       } finally {
         await other.close();
       }
@@ -407,9 +382,7 @@ describe('Events for other systems', () => {
           { about: () => `${seen.size} of ${expected.length}` },
         );
         for (const session of load.sessions) {
-          const versions = [...seen.values()].flatMap(({ subject, version }) =>
-            subject === session ? [version] : [],
-          );
+          const versions = [...seen.values()].flatMap(({ subject, version }) => (subject === session ? [version] : []));
           expect(versions, session).to.deep.equal(versions.toSorted((one, other) => one - other));
         }
       });

@@ -10,7 +10,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { parse } from 'yaml';
 import { ROLES } from '../../domain/clients/role.ts';
 import { freePort, type ServiceProcess, startProcess } from '../demo/process.ts';
-import { endPrograms, runProgram } from '../support/program.ts';
+import { endPrograms, runProgram } from '../support/programs.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/keycloak/', import.meta.url));
@@ -54,8 +54,7 @@ function claimsOf(clientId: string): Record<string, unknown> {
   for (const { protocolMapper, config } of protocolMappers) {
     expect(config['access.token.claim']).to.equal('true');
     if (protocolMapper === 'oidc-audience-mapper') claims['aud'] = config['included.custom.audience'];
-    else if (protocolMapper === 'oidc-hardcoded-claim-mapper')
-      claims[config['claim.name'] ?? ''] = config['claim.value'];
+    else if (protocolMapper === 'oidc-hardcoded-claim-mapper') claims[config['claim.name'] ?? ''] = config['claim.value'];
     else throw new Error(`a mapper that nobody knows here: ${protocolMapper}`);
   }
   return claims;
@@ -73,11 +72,7 @@ async function standIn(port: number): Promise<Provider> {
     if (client?.secret.replace(/^\$\{(\w+)\}$/, (_, name: string) => SECRETS[name] ?? '') !== secret) return;
     const token = new SignJWT(claimsOf(id)).setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'JWT' });
     const seconds = REALM.accessTokenLifespan;
-    const text = await token
-      .setIssuer(issuer)
-      .setIssuedAt()
-      .setExpirationTime(`${seconds}s`)
-      .sign(privateKey);
+    const text = await token.setIssuer(issuer).setIssuedAt().setExpirationTime(`${seconds}s`).sign(privateKey);
     return { access_token: text, token_type: 'Bearer', expires_in: seconds };
   };
   const server: Server = createServer(async (request, response) => {

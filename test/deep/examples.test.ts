@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
-import { VidimusClient } from '../../client/index.ts';
+import { VidimusClient } from '../../packages/client/src/index.ts';
 import { freePort, type ServiceProcess, startProcess } from '../demo/process.ts';
-import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
+import { answers, endPrograms, runProgram, startProgram } from '../support/programs.ts';
 import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 import { Openid4vcWallet, unnotified } from '../wallets/openid4vc/wallet.ts';
 
@@ -67,30 +67,19 @@ describe('The examples', () => {
       expect(await make(['made', file])).to.deep.equal({ code: 0, output: '' });
       expect(statSync(file).mode & 0o777).to.equal(0o600);
       const text = readFileSync(file, 'utf8');
-      expect(
-        await clientOf(parseEnv(text) as Record<string, string>).get('/issuer/credentials'),
-      ).to.deep.equal([]);
+      expect(await clientOf(parseEnv(text) as Record<string, string>).get('/issuer/credentials')).to.deep.equal([]);
       // Nothing is called: the address leads nowhere, and no tenant is made.
-      await refused(
-        make(['another', file], { VIDIMUS_URL: 'http://localhost:1' }),
-        /made\.env is there already/,
-      );
+      await refused(make(['another', file], { VIDIMUS_URL: 'http://localhost:1' }), /made\.env is there already/);
       expect(readFileSync(file, 'utf8')).to.equal(text);
     });
 
     it('says in one line what is wrong and what to do, and leaves no file', async () => {
       const file = join(folder, 'none.env');
       expect((await make(['twice'])).code).to.equal(0);
-      await refused(
-        make(['twice', file]),
-        /a tenant of this id exists already; .* another id than "twice"$/m,
-      );
+      await refused(make(['twice', file]), /a tenant of this id exists already; .* another id than "twice"$/m);
       const elsewhere = /cannot be reached\. Start the service; .* set VIDIMUS_URL/;
       await refused(make(['one', file], { VIDIMUS_URL: 'http://localhost:1' }), elsewhere);
-      await refused(
-        make(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }),
-        /does not know this AUTH_CLIENT_ID/,
-      );
+      await refused(make(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }), /does not know this AUTH_CLIENT_ID/);
       await refused(make(['one', file], { AUTH_CLIENT_SECRET: '' }), /run node with --env-file=data/);
       await refused(make(['Not an id', file]), /^make-tenant: invalid_input: /);
       await refused(make(['one', join(folder, 'nowhere', 'x.env')]), /ENOENT/);
@@ -215,9 +204,7 @@ describe('The examples', () => {
       shop = await start('shop/shop.mjs', { ...settings, SHOP_URL: 'https://shop.example' });
       const ordered = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
       const [, id = ''] =
-        /^__Host-order=([\w-]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(
-          ordered.headers.get('set-cookie') ?? '',
-        ) ?? [];
+        /^__Host-order=([\w-]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(ordered.headers.get('set-cookie') ?? '') ?? [];
       expect(await stateOf(`__Host-order=${id}`)).to.equal('waiting');
       expect(await stateOf(`order=${id}; x__Host-order=${id}`)).to.equal('unknown');
     });

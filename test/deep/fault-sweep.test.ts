@@ -194,17 +194,14 @@ for (const kind of databases()) {
 
     /** No status entry stands for two credentials, and the session agrees with what is on record. */
     async function expectWhole(sessionId: string, place: string): Promise<void> {
-      const session = await steps().findSession(sessionId as SessionId);
-      const batches = await steps().issuedBatches(sessionId as SessionId);
+      const session = (await steps().session(sessionId as SessionId))?.session;
+      const batches = (await steps().issued(sessionId as SessionId))?.batches ?? [];
       const entries = batches.flatMap((batch) =>
-        Array.from(
-          { length: batch.count },
-          (_, index) => `${batch.statusListId} ${(batch.firstCounter ?? 0) + index}`,
-        ),
+        Array.from({ length: batch.count }, (_, index) => `${batch.statusListId} ${(batch.firstCounter ?? 0) + index}`),
       );
       expect(new Set(entries).size, `${place}: entries`).to.equal(entries.length);
       if (session?.status === 'completed') expect(batches, `${place}: completed for nothing`).not.to.be.empty;
-      const transactions = await steps().listDeferred({ sessionId: sessionId as SessionId, limit: 100 });
+      const transactions = await steps().deferredTransactions({ sessionId: sessionId as SessionId, limit: 100 });
       for (const { status, batchId } of transactions) {
         const isOnRecord = batches.some(({ id }) => id === batchId);
         expect(isOnRecord, `${place}: ${status}`).to.equal(status === 'ready' || status === 'retrieved');

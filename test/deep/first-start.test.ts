@@ -1,23 +1,31 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
-import { prepareFirstStart } from '../../bootstrap/first-start.ts';
+import { prepareFirstStart } from '../../bootstrap/start/first-start.ts';
 import { readSettings, SettingsError } from '../../config/settings.ts';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
 
 describe('the first start', () => {
   let folder: string;
@@ -50,9 +58,7 @@ describe('the first start', () => {
     const generated = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
     for (const start of [first, second]) expect([...start.fromFile]).to.have.members(generated);
     const own = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'root' };
-    expect([...prepareFirstStart(own).fromFile], 'what the environment says').not.to.include(
-      'AUTH_CLIENT_ID',
-    );
+    expect([...prepareFirstStart(own).fromFile], 'what the environment says').not.to.include('AUTH_CLIENT_ID');
     expect(second.generated).to.equal(undefined);
     expect(second.kept).to.deep.equal({ file: file(), clientId: 'root' });
     expect(readSettings(second.environment)).to.deep.equal(settings);
@@ -93,9 +99,7 @@ describe('the first start', () => {
   });
 
   it('makes secrets that nobody else has', () => {
-    const [one, other] = ['one', 'other'].map((name) =>
-      readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment),
-    );
+    const [one, other] = ['one', 'other'].map((name) => readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment));
     expect(one?.MASTER_SECRET).to.not.deep.equal(other?.MASTER_SECRET);
     expect(one?.AUTH_CLIENT_SECRET).to.not.equal(other?.AUTH_CLIENT_SECRET);
   });
@@ -177,16 +181,14 @@ describe('the first start', () => {
       .that.includes('MASTER_SECRET')
       .and.includes('AUTH_CLIENT_SECRET');
     prepareFirstStart({ DATA_FOLDER: data });
-    expect(() => readSettings(prepareFirstStart(production).environment), 'nor does it use them').to.throw(
-      SettingsError,
-    );
+    expect(() => readSettings(prepareFirstStart(production).environment), 'nor does it use them').to.throw(SettingsError);
   });
 });
 
 describe('first starts at the same time', () => {
   it('come to the same secrets, also after one that died of it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
-    const module = new URL('../../bootstrap/first-start.ts', import.meta.url).href;
+    const module = new URL('../../bootstrap/start/first-start.ts', import.meta.url).href;
     // Each waits for the same moment.
     const script = `const { prepareFirstStart } = await import(${JSON.stringify(module)});
       while (Date.now() < Number(process.argv[1])) {}
@@ -199,9 +201,7 @@ describe('first starts at the same time', () => {
         child.stdout.on('data', (chunk) => {
           output += chunk;
         });
-        child.once('exit', () =>
-          output === '' ? reject(new Error('no output')) : resolve(JSON.parse(output)),
-        );
+        child.once('exit', () => (output === '' ? reject(new Error('no output')) : resolve(JSON.parse(output))));
       });
     try {
       for (let round = 0; round < 3; round++) {
@@ -240,6 +240,20 @@ describe('a start without the packages', () => {
     }
   });
 
+  it('names a misspelt secret together with every other fault', () => {
+    const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-faults-'));
+    try {
+      const environment = { ...bareEnvironment(), DATA_FOLDER: folder, PORT: 'abc', MASTER_SECRTE: 'x' };
+      const { status, stderr } = spawnSync(process.execPath, [main], { encoding: 'utf8', env: environment });
+      expect(status).to.equal(1);
+      expect(stderr).to.include('MASTER_SECRTE').and.to.include('did you mean MASTER_SECRET').and.to.include('PORT');
+      expect(readdirSync(folder)).to.deep.equal([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   it('is refused with arguments, which would be passed over', () => {
     const main = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
     const { status, stderr } = spawnSync(process.execPath, [main, '--port', '4000'], { encoding: 'utf8' });
@@ -247,5 +261,137 @@ describe('a start without the packages', () => {
       2,
       'Vidimus takes no arguments; it is set by environment variables, which docs/settings.md lists.',
     ]);
+  });
+});
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+async function answers(address: string): Promise<boolean> {
+  try {
+    return (await fetch(`${address}/health/live`)).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Starts the service by a command, waits until it answers, and ends the command alone by SIGTERM. @returns whether it still answers. */
+async function endCommand(command: string, args: readonly string[], isEnded: (address: string) => Promise<boolean>): Promise<boolean> {
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-command-'));
+  const port = await freePort(createServer);
+  const address = `http://localhost:${port}`;
+  const environment = { HOME: folder, DATA_FOLDER: folder, PORT: String(port), DRAIN_SECONDS: '0' };
+  // A group of its own, so that the signal reaches the command and no other process.
+  const child = spawn(command, args, { cwd: ROOT, env: { ...bareEnvironment(), ...environment }, stdio: 'ignore', detached: true });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  try {
+    while (!(await answers(address))) {
+      expect(child.exitCode, `${command} has ended`).to.equal(null);
+      await setTimeout(50);
+    }
+    child.kill('SIGTERM');
+    await ended;
+    return await isEnded(address);
+  } finally {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL');
+    } catch {
+      // All of them have ended.
+    }
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+describe('A service that is started by a command', () => {
+  it('has ended when npm start ends on SIGTERM', async () => {
+    expect(await endCommand('npm', ['start'], async (address) => !(await answers(address)))).to.equal(true);
+  });
+
+  it('ends soon after npx has ended on SIGTERM, whose shell passes no signal on', async () => {
+    const isEnded = async (address: string) => {
+      while (await answers(address)) await setTimeout(50);
+      return true;
+    };
+    expect(await endCommand('npx', ['vidimus', 'start'], isEnded)).to.equal(true);
+  });
+});
+
+const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'packages', 'tools'];
+const FILES = ['package.json', 'package-lock.json'];
+
+describe('the program that npm start runs', () => {
+  let tree: string;
+
+  beforeEach(() => {
+    tree = realpathSync(mkdtempSync(join(tmpdir(), 'vidimus-build-')));
+    for (const name of [...SOURCES, ...FILES]) cpSync(join(ROOT, name), join(tree, name), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+  });
+  afterEach(() => rmSync(tree, { recursive: true, force: true }));
+
+  const program = () =>
+    execFileSync(process.execPath, [join(tree, 'tools/program.mjs')], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  const stamp = () => readFileSync(join(tree, 'dist/sources.txt'), 'utf8');
+  /** It takes no arguments, and says so before anything else. */
+  const refuse = (file: string): string => {
+    try {
+      return execFileSync(process.execPath, [file, 'argument'], { encoding: 'utf8', stdio: 'pipe' });
+    } catch (error) {
+      return (error as { stderr: string }).stderr;
+    }
+  };
+
+  it('is built of the sources, and anew when one of them has changed, came or went', () => {
+    const built = join(tree, 'dist/bootstrap/main.js');
+    expect(program()).to.equal(built);
+    expect(refuse(built)).to.include('takes no arguments');
+    const source = join(tree, 'bootstrap/run.ts');
+    for (const [word, change] of [
+      ['changed', () => appendFileSync(source, "\nconsole.error('changed');\n")],
+      ['came', () => cpSync(join(tree, 'bootstrap/main.ts'), join(tree, 'bootstrap/further.ts'))],
+      ['went', () => rmSync(join(tree, 'bootstrap/further.ts'))],
+    ] as const) {
+      const before = stamp();
+      change();
+      expect(program(), word).to.equal(built);
+      const after = stamp();
+      expect(after, word).to.not.equal(before);
+      expect(refuse(built), word).to.include('changed');
+      expect(program(), word).to.equal(built);
+      expect(stamp()).to.equal(after);
+    }
+  });
+
+  it('is the sources as they are, where they cannot be built', () => {
+    const source = join(tree, 'bootstrap/main.ts');
+    writeFileSync(join(tree, 'bootstrap/run.ts'), 'this is no program');
+    expect(program()).to.equal(source);
+    // Without the packages of developers.
+    rmSync(join(tree, 'node_modules'));
+    expect(program()).to.equal(source);
+  });
+
+  it('finds its parts where their sources were', () => {
+    program();
+    const migrations = (folder: string) =>
+      readdirSync(join(folder, 'adapters/persistence/migrations/postgres'))
+        .filter((file) => /^Migration.*\.[jt]s$/.test(file))
+        .map((file) => file.slice(0, -3));
+    expect(migrations(join(tree, 'dist'))).to.deep.equal(migrations(tree));
+    for (const file of [
+      'bootstrap/workers/worker.js',
+      'adapters/kms/pkcs11/session-worker.js',
+      'bootstrap/workers/trust-list-thread.js',
+      'adapters/persistence/sqlite/checkpoint-worker.js',
+    ])
+      expect(existsSync(join(tree, 'dist', file)), file).to.equal(true);
+    const parts = readdirSync(join(tree, 'dist/parts'));
+    expect(parts.filter((name) => /^service-.*\.js$/.test(name))).to.have.length(1);
+    const beyondAscii = parts.filter(
+      (name) => name.endsWith('.js') && /[^\0-\x7f]/.test(readFileSync(join(tree, 'dist/parts', name), 'utf8')),
+    );
+    expect(beyondAscii, 'kept in twice the memory').to.deep.equal([]);
   });
 });

@@ -5,9 +5,9 @@ import type { TenantReader } from '../../application/ports/repositories.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { aClient, addTenant, aSession, aUse, NOW } from '../contract/store/builders.ts';
-import { stepsOf } from '../contract/store/steps.ts';
+import { sessionOpening, sessionRemoval, stepsOf } from '../contract/store/steps.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { type HangingProxy, hangingProxy } from '../support/hanging-proxy.ts';
+import { type HangingProxy, hangingProxy } from '../support/proxies.ts';
 
 const POOL = 3;
 const TIMEOUT_SECONDS = 1;
@@ -46,12 +46,9 @@ describe('A database that is silent', () => {
 
   const head = () => stepsOf(store, tenantId).state();
   /** As many connections as there may be, each of which has served. */
-  const fillPool = () =>
-    Promise.all(Array.from({ length: POOL }, () => stepsOf(store, tenantId).remember([])));
-  const addClient = () =>
-    store.forTenant(tenantId, ({ clients }) => clients.add(aClient(tenantId)), { by: 'system' });
-  const clientIds = () =>
-    store.forTenant(tenantId, async ({ clients }) => (await clients.list()).map(({ clientId }) => clientId));
+  const fillPool = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(store, tenantId).commit({ uses: [] })));
+  const addClient = () => store.forTenant(tenantId, ({ clients }) => clients.add(aClient(tenantId)), { by: 'system' });
+  const clientIds = () => store.forTenant(tenantId, async ({ clients }) => (await clients.list()).map(({ clientId }) => clientId));
   const unavailable = async (work: Promise<unknown>) => {
     const start = performance.now();
     const outcome = await work.then(
@@ -80,9 +77,7 @@ describe('A database that is silent', () => {
   it('ends what runs on every connection of the pool, and what waits for one', async () => {
     await fillPool();
     proxy.hang();
-    await Promise.all(
-      Array.from({ length: POOL * 5 }, () => unavailable(stepsOf(store, tenantId).remember([]))),
-    );
+    await Promise.all(Array.from({ length: POOL * 5 }, () => unavailable(stepsOf(store, tenantId).commit({ uses: [] }))));
     await serves();
   });
 
@@ -90,7 +85,7 @@ describe('A database that is silent', () => {
     await fillPool();
     proxy.hang();
     for (let n = 0; n < 2; n++) {
-      await Promise.all([unavailable(stepsOf(store, tenantId).remember([])), unavailable(addClient())]);
+      await Promise.all([unavailable(stepsOf(store, tenantId).commit({ uses: [] })), unavailable(addClient())]);
     }
     await serves();
   });
@@ -135,11 +130,9 @@ describe('A database that is silent', () => {
 
   it('ends what waits in line behind others of its tenant as soon as them', async () => {
     const sessions = Array.from({ length: 10 }, () => aSession(tenantId));
-    for (const session of sessions) await stepsOf(store, tenantId).openSession(session);
+    for (const session of sessions) await stepsOf(store, tenantId).commit(sessionOpening(session));
     proxy.hang();
-    await Promise.all(
-      sessions.map(({ id }) => unavailable(stepsOf(store, tenantId).removeSession(id, 'system'))),
-    );
+    await Promise.all(sessions.map(({ id }) => unavailable(stepsOf(store, tenantId).commit(sessionRemoval(id, 'system')))));
     await serves();
   });
 
@@ -155,7 +148,7 @@ describe('A database that is silent', () => {
       // Held for less than a statement may take.
       const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(0.7); end $$`);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      expect(await stepsOf(store, tenantId).remember([aUse()])).to.equal(true);
+      expect(await stepsOf(store, tenantId).commit({ uses: [aUse()] })).to.include({ done: true });
       await held;
     });
   });
@@ -163,12 +156,12 @@ describe('A database that is silent', () => {
   it('is not what a process takes it for that stood still itself', async () => {
     // The proxy stands still with this process.
     const own = await open(database?.url ?? '');
-    const ask = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).remember([])));
+    const ask = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).commit({ uses: [] })));
     await ask();
     const asked = ask();
     await new Promise((resolve) => setImmediate(resolve));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, (TIMEOUT_SECONDS + 1.5) * 1000);
-    expect(await asked).to.deep.equal([true, true, true]);
+    expect(await asked).to.deep.equal([{ done: true }, { done: true }, { done: true }]);
     await own.close();
   });
 
@@ -176,7 +169,7 @@ describe('A database that is silent', () => {
     await rawSql(database?.url ?? '', async (run) => {
       const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(2); end $$`);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      await unavailable(stepsOf(store, tenantId).remember([aUse()]));
+      await unavailable(stepsOf(store, tenantId).commit({ uses: [aUse()] }));
       expect(await stepsOf(store, tenantId).grantByCode('none')).to.deep.include({ grant: undefined });
       await held;
     });
@@ -217,7 +210,7 @@ describe('A database that is silent', () => {
 
   it('is left within the same time when the service stops', async () => {
     const own = await open(proxy.url);
-    await Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).remember([])));
+    await Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).commit({ uses: [] })));
     proxy.hang();
     const start = performance.now();
     const pending = unavailable(stepsOf(own, tenantId).fetchSession('none' as never, NOW));

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { Issuer } from '../support/interactive-issuer.ts';
+import { withoutIssuers } from '../support/failures.ts';
+import { Issuer } from '../support/interactive-authorization.ts';
 import type { Held } from '../support/present.ts';
 import { tally } from '../support/raced-services.ts';
-import { withoutIssuers } from '../support/results.ts';
 import type { Answer } from '../support/test-service.ts';
 
 for (const kind of databases()) {
@@ -60,17 +60,12 @@ for (const kind of databases()) {
       expect(claims?.body).to.deep.include({ session, credentials });
       const after = await issuer.session(session);
       expect(after.status).to.equal('completed');
-      expect(after.deliveries.map(({ webhook }: { webhook: string }) => webhook)).to.deep.equal([
-        'presentation',
-        'claims',
-      ]);
+      expect(after.deliveries.map(({ webhook }: { webhook: string }) => webhook)).to.deep.equal(['presentation', 'claims']);
       expect(JSON.stringify(after), 'values go to backends only').to.not.include('Ada');
     });
 
     it('ends the authorization when the presentation webhook fails, after one attempt', async () => {
-      issuer.backend.on('/presented', (response) =>
-        response.writeHead(500).end('{"secret":"of the backend"}'),
-      );
+      issuer.backend.on('/presented', (response) => response.writeHead(500).end('{"secret":"of the backend"}'));
       const { wallet, asked, session } = await ask('friend');
       const denied = await wallet.present(asked, held);
       expectError(denied, 'access_denied');
@@ -135,9 +130,7 @@ for (const kind of databases()) {
       const page = new URL((await wallet.browse(asked)).headers.get('location') ?? '');
       const address = page.searchParams.get('return_to') ?? '';
       const headers = { Cookie: wallet.browser.cookie };
-      const returned = await Promise.all(
-        Array.from({ length: 20 }, () => issuer.service.call('GET', address, { headers })),
-      );
+      const returned = await Promise.all(Array.from({ length: 20 }, () => issuer.service.call('GET', address, { headers })));
       expect(tally(returned)).to.deep.equal({ 302: 1, 400: 19 });
       const back = new URL(returned.find(({ status }) => status === 302)?.headers.get('location') ?? '');
       const answers = await Promise.all(Array.from({ length: 20 }, () => wallet.resume(back)));

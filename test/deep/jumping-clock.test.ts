@@ -11,15 +11,15 @@ import { Kms } from '../../application/ports/kms.ts';
 import { Log } from '../../application/ports/log.ts';
 import { ServiceSettings } from '../../application/ports/settings.ts';
 import { Store } from '../../application/ports/store.ts';
-import { TenantConfigurations } from '../../application/tenant-configurations.ts';
+import { TenantConfigurations } from '../../application/tenant-cache/tenant-configurations.ts';
 import { RenewTrustLists } from '../../application/trust-lists/renew-trust-lists.ts';
-import { clockProbe, clockWarning } from '../../bootstrap/clock-check.ts';
-import { startJobs } from '../../bootstrap/jobs.ts';
+import { startJobs } from '../../bootstrap/jobs/jobs.ts';
+import { clockProbe, clockWarning } from '../../bootstrap/wiring/clock-check.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { addTenant, aUse, openOffer, REDEMPTION } from '../contract/store/builders.ts';
-import { stepsOf } from '../contract/store/steps.ts';
+import { grantRedemption, stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { nothingFollowed } from '../support/nothing-followed.ts';
+import { nothingFollowed } from '../support/fakes.ts';
 
 const HOURS_MS = 3_600_000;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
@@ -69,9 +69,7 @@ for (const kind of databases()) {
       container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
       nothingFollowed(container);
       container.bind(RenewTrustLists).toConstantValue(nothing as unknown as RenewTrustLists);
-      container
-        .bind(ServiceSettings)
-        .toConstantValue({ sessionTtlSeconds: 86_400 } as unknown as ServiceSettings);
+      container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 86_400 } as unknown as ServiceSettings);
       return container;
     };
     /** All jobs that a minute brings, in a process whose clock is wrong by so many hours. */
@@ -95,9 +93,9 @@ for (const kind of databases()) {
         ...value,
         expiresAt: inSeconds(300),
       }));
-      expect(await steps.remember(values)).to.equal(true);
+      expect(await steps.commit({ uses: values })).to.include({ done: true });
       await runJobs(3);
-      for (const value of values) expect(await steps.remember([value]), value.kind).to.equal(false);
+      for (const value of values) expect(await steps.commit({ uses: [value] }), value.kind).to.include({ done: false });
     });
 
     it('ahead for a minute ends no session, and no grant', async () => {
@@ -106,7 +104,7 @@ for (const kind of databases()) {
         grant: { expiresAt: inSeconds(3_600) },
       });
       await runJobs(48);
-      expect(await stepsOf(store, tenantId).findSession(session.id)).to.include({ status: session.status });
+      expect((await stepsOf(store, tenantId).session(session.id))?.session).to.include({ status: session.status });
       expect((await stepsOf(store, tenantId).grantByCode(grant.codeHash))?.grant?.id).to.equal(grant.id);
     });
 
@@ -127,9 +125,7 @@ for (const kind of databases()) {
       const tell = clockWarning(store, clock, log);
       for (let i = 0; i < 5; i++) await tell(await store.maintenance.time());
       expect(warned).to.have.length(1);
-      expect(warned[0]).to.match(
-        /clock of this machine is 7(199|200|201) seconds ahead of that of the database/,
-      );
+      expect(warned[0]).to.match(/clock of this machine is 7(199|200|201) seconds ahead of that of the database/);
       const fault = await clockProbe(store, clock)
         .check()
         .then(
@@ -146,10 +142,8 @@ for (const kind of databases()) {
     it('gives a job to one of fifty that ask for it', async () => {
       const { maintenance } = store;
       const job = randomUUID();
-      const ask = async (holder: number) =>
-        maintenance.tryLease(job, `${holder}`, await maintenance.time(), 60);
-      const all = (hours: number) =>
-        wrongBy(hours, () => Promise.all(Array.from({ length: 25 }, (_, n) => ask(hours + n / 100))));
+      const ask = async (holder: number) => maintenance.tryLease(job, `${holder}`, await maintenance.time(), 60);
+      const all = (hours: number) => wrongBy(hours, () => Promise.all(Array.from({ length: 25 }, (_, n) => ask(hours + n / 100))));
       expect([...(await all(3)), ...(await all(-3))].filter(Boolean)).to.have.length(1);
     });
 
@@ -168,24 +162,28 @@ for (const kind of databases()) {
       const steps = stepsOf(store, tenantId);
       const fresh = { ...aUse('dpop_jti'), expiresAt: inSeconds(300) };
       const value = { ...aUse('c_nonce'), expiresAt: inSeconds(-3 * 3_600 + 300) };
-      expect(await wrongBy(-3, () => steps.remember([fresh, value]))).to.equal(false);
-      expect(await steps.remember([fresh]), 'not remembered either').to.equal(true);
+      expect(await wrongBy(-3, () => steps.commit({ uses: [fresh, value] }))).to.include({ done: false });
+      expect(await steps.commit({ uses: [fresh] }), 'not remembered either').to.include({ done: true });
       const { session, grant } = await openOffer(store, tenantId);
-      expect(await steps.consumeGrant(grant.id, REDEMPTION, [value], new Date())).to.equal('c_nonce');
+      expect(await steps.commit(grantRedemption(grant, REDEMPTION, [value]), new Date())).to.include({
+        done: false,
+        part: 'uses',
+        kind: 'c_nonce',
+      });
       const claimed = await steps.claimCredentialRequest(session.publicId, [value]);
       expect(claimed?.replayed).to.equal('c_nonce');
-      expect(await steps.consumeGrant(grant.id, REDEMPTION, [], new Date())).to.equal('consumed');
+      expect(await steps.commit(grantRedemption(grant, REDEMPTION, []), new Date())).to.include({ done: true });
     });
 
     it('in one of two processes lets neither accept what the other has', async () => {
       const steps = stepsOf(store, tenantId);
       // A nonce that the one made that is ahead.
       const value = { ...aUse('c_nonce'), expiresAt: inSeconds(3 * 3_600 + 300) };
-      expect(await steps.remember([value])).to.equal(true);
+      expect(await steps.commit({ uses: [value] })).to.include({ done: true });
       await runJobs(-3);
       await runJobs(3);
-      expect(await wrongBy(3, () => steps.remember([value]))).to.equal(false);
-      expect(await steps.remember([value])).to.equal(false);
+      expect(await wrongBy(3, () => steps.commit({ uses: [value] }))).to.include({ done: false });
+      expect(await steps.commit({ uses: [value] })).to.include({ done: false });
     });
 
     // Of PostgreSQL the server keeps the time.
@@ -200,16 +198,12 @@ for (const kind of databases()) {
         let own: TenantId;
         await reopened(async (first) => {
           own = await addTenant(first);
-          expect(await stepsOf(first, own).remember([value])).to.equal(true);
+          expect(await stepsOf(first, own).commit({ uses: [value] })).to.include({ done: true });
           await first.maintenance.time();
         });
-        await wrongBy(3, () =>
-          reopened(
-            async ({ maintenance }) => void (await maintenance.forgetExpired(await maintenance.time(), 1000)),
-          ),
-        );
+        await wrongBy(3, () => reopened(async ({ maintenance }) => void (await maintenance.forgetExpired(await maintenance.time(), 1000))));
         await reopened(async (third) => {
-          expect(await stepsOf(third, own).remember([value])).to.equal(false);
+          expect(await stepsOf(third, own).commit({ uses: [value] })).to.include({ done: false });
         });
       });
     }

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import type { KmsConfig } from '../../config/kms-config.ts';
-import { describeWithOpenBao, type OpenBao, startOpenBao } from '../support/openbao.ts';
+import { describeWithOpenBao, type OpenBao, startOpenBao, VaultProxy } from '../support/openbao.ts';
 import { loadOracles } from '../support/oracles.ts';
 import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { VaultProxy } from '../support/vault-proxy.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 const CLAIMS = { given_name: 'Ada', family_name: 'Lovelace' };
@@ -133,20 +132,14 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
         const presented = await wallet.present(await wallet.readRequest(uri), card);
         expect(presented.status, JSON.stringify(presented.body)).to.equal(200);
         const seen = await service.call('GET', `/session/${session}`, { token: tokens.get(provider) ?? '' });
-        expect([seen.body.status, seen.body.credentials?.[0]?.values?.given_name], seen.text).to.deep.equal([
-          'completed',
-          'Ada',
-        ]);
+        expect([seen.body.status, seen.body.credentials?.[0]?.values?.given_name], seen.text).to.deep.equal(['completed', 'Ada']);
       });
 
       it('sign issuer metadata and trust lists, too', async () => {
         const metadata = await service.call('GET', `/.well-known/openid-credential-issuer/at-${provider}`, {
           headers: { Accept: 'application/jwt' },
         });
-        expect([metadata.status, metadata.text.split('.')], metadata.text).to.have.nested.property(
-          '1.length',
-          3,
-        );
+        expect([metadata.status, metadata.text.split('.')], metadata.text).to.have.nested.property('1.length', 3);
         const list = await post(provider, '/trust-list', {
           id: 'list',
           entities: [
@@ -165,9 +158,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
 
   it('serve tenants of all providers at once', async () => {
     const here = [...tokens.keys()];
-    const received = await Promise.all(
-      here.flatMap((provider) => [1, 2, 3, 4].map(() => issue(provider, ['card', 'badge'], 5))),
-    );
+    const received = await Promise.all(here.flatMap((provider) => [1, 2, 3, 4].map(() => issue(provider, ['card', 'badge'], 5))));
     expect(received.map(({ length }) => length)).to.deep.equal(received.map(() => 10));
   });
 
@@ -183,8 +174,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
   });
 
   it('leave nothing at Vault when a key chain or a tenant goes, or a creation fails', async () => {
-    const names = async () =>
-      ((await vault.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
+    const names = async () => ((await vault.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
     const before = await names();
     const made = await post('house', '/key-chain', { id: 'brief', usageType: 'signing' });
     expect(made.externalKeyId).to.be.a('string');
@@ -196,9 +186,7 @@ describeWithOpenBao('whole flows with keys elsewhere', (binary) => {
     await post('house', '/key-chain', { id: 'twice', usageType: 'signing' });
     const kept = await names();
     const again = await Promise.all(
-      [1, 2, 3, 4].map(() =>
-        service.call('POST', '/key-chain', { token, json: { id: 'taken', usageType: 'signing' } }),
-      ),
+      [1, 2, 3, 4].map(() => service.call('POST', '/key-chain', { token, json: { id: 'taken', usageType: 'signing' } })),
     );
     expect(again.map(({ status }) => status).sort()).to.deep.equal([201, 409, 409, 409]);
     expect((await names()).length).to.equal(kept.length + 2);

@@ -3,15 +3,7 @@ import { expect } from 'chai';
 import { CKA, CKK, CKO } from '../../adapters/kms/pkcs11/cryptoki.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { failing } from '../contract/kms-provider.suite.ts';
-import {
-  expectSigns,
-  hasSoftHsm,
-  messageOf,
-  type OtherUser,
-  PIN,
-  reasonOf,
-  SoftHsm,
-} from '../support/softhsm.ts';
+import { expectSigns, hasSoftHsm, messageOf, type OtherUser, PIN, reasonOf, SoftHsm } from '../support/softhsm.ts';
 
 /** CKF_USER_PIN_COUNT_LOW: a wrong PIN was given since the last right one. */
 const WRONG_PIN_GIVEN = 0x1_0000;
@@ -29,12 +21,12 @@ if (hasSoftHsm()) {
       it('may come later', async () => {
         const kms = await hsm.open('hsm', 'later');
         expect(kms.algorithms).to.have.length(4);
-        expect(await messageOf(() => kms.check())).to.equal(
+        expect(await messageOf(() => kms.assertReachable())).to.equal(
           'the key provider "hsm" does not work: no token is labelled "later"; the library shows 0 initialized ones',
         );
         expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('"later"');
         hsm.addToken('later');
-        await kms.check();
+        await kms.assertReachable();
         await expectSigns(kms, await kms.generate('acme', 'ES256'));
       });
 
@@ -43,29 +35,26 @@ if (hasSoftHsm()) {
         const [there, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
         hsm.addToken('later');
         const key = await there.generate('acme', 'ES256');
-        expect(await messageOf(() => kms.check())).to.contain('shows 1 initialized ones');
+        expect(await messageOf(() => kms.assertReachable())).to.contain('shows 1 initialized ones');
         await expectSigns(there, key);
         await there.close();
-        await kms.check();
+        await kms.assertReachable();
       });
 
       it('is not guessed when several have its label', async () => {
         hsm.addToken('twin');
         hsm.addToken('twin');
         const kms = await hsm.open('hsm', 'twin');
-        expect(await messageOf(() => kms.check())).to.contain('more than one token');
+        expect(await messageOf(() => kms.assertReachable())).to.contain('more than one token');
       });
     });
 
     it('gives a refused PIN once, and never again in this process', async () => {
       hsm.addToken('locked', 'another-pin');
-      const flags = () =>
-        hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
+      const flags = () => hsm.beside('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
       expect(flags()).to.equal(WRONG_PIN_GIVEN);
-      expect(await messageOf(() => kms.check())).to.match(
-        /the PIN was refused .*CKR_PIN_INCORRECT.*correct it and restart/,
-      );
+      expect(await messageOf(() => kms.assertReachable())).to.match(/the PIN was refused .*CKR_PIN_INCORRECT.*correct it and restart/);
       hsm.beside('locked', (other, session) => {
         other.C_Login(session, 1, 'another-pin');
         other.C_SetPIN(session, 'another-pin', PIN);
@@ -74,7 +63,7 @@ if (hasSoftHsm()) {
       // From now on it would be the right one.
       expect(await reasonOf(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was refused');
       const again = await hsm.open('again', 'locked');
-      expect(await messageOf(() => again.check())).to.contain('the PIN was refused');
+      expect(await messageOf(() => again.assertReachable())).to.contain('the PIN was refused');
       expect(flags()).to.equal(0);
     });
 
@@ -90,12 +79,10 @@ if (hasSoftHsm()) {
           const key = await kms.generate('acme', 'ES256');
           await Promise.all(Array.from({ length: 20 }, () => expectSigns(kms, key)));
           hsm.beside('restarted', (other, session, slot) => lose(other, slot, session));
-          await Promise.all(
-            Array.from({ length: 20 }, (_, index) => expectSigns(index % 2 === 0 ? kms : neighbour, key)),
-          );
+          await Promise.all(Array.from({ length: 20 }, (_, index) => expectSigns(index % 2 === 0 ? kms : neighbour, key)));
           hsm.beside('restarted', (other, session, slot) => lose(other, slot, session));
           await expectSigns(neighbour, await kms.generate('acme', 'ES256'));
-          await Promise.all([kms.check(), neighbour.check()]);
+          await Promise.all([kms.assertReachable(), neighbour.assertReachable()]);
         });
       }
     });
@@ -133,7 +120,7 @@ if (hasSoftHsm()) {
             `the token has no key acme.${key.handle.keyId}`,
           );
         await expectSigns(kms, other);
-        await kms.check();
+        await kms.assertReachable();
       });
 
       it('is found again when it was put back', async () => {
@@ -162,9 +149,7 @@ if (hasSoftHsm()) {
         await expectSigns(kms, key);
         put(key);
         const later = await hsm.open('hsm', 'one');
-        expect(await reasonOf(() => later.sign(signingKey('acme', key), 'data'))).to.contain(
-          'more than one key',
-        );
+        expect(await reasonOf(() => later.sign(signingKey('acme', key), 'data'))).to.contain('more than one key');
       });
     });
 
@@ -174,7 +159,7 @@ if (hasSoftHsm()) {
       await first.close();
       const other = hsm.other();
       expect(other.C_GetSlotList(true)).to.have.length(2);
-      await last.check();
+      await last.assertReachable();
       await last.close();
       expect(() => other.C_GetSlotList(true)).to.throw('CKR_CRYPTOKI_NOT_INITIALIZED');
       expect(await reasonOf(() => last.generate('acme', 'ES256'))).to.contain('closed');
@@ -187,7 +172,7 @@ if (hasSoftHsm()) {
       for (const token of ['refusing', 'two', 'three']) {
         const kms = await hsm.open(token, token);
         const key = { tenantId: 'acme', handle: { kms: token, keyId: '00', algorithm: 'ES256' } } as const;
-        shown.push(kms, await failing(() => kms.check()), await failing(() => kms.generate('acme', 'ES256')));
+        shown.push(kms, await failing(() => kms.assertReachable()), await failing(() => kms.generate('acme', 'ES256')));
         shown.push(await failing(() => kms.sign(key, 'data')));
         await kms.close();
       }

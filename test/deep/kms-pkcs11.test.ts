@@ -1,15 +1,22 @@
+import { execFile, execFileSync } from 'node:child_process';
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
-import { symlinkSync } from 'node:fs';
+import { closeSync, constants, openSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { publicJwkOf } from '../../adapters/kms/pkcs11/algorithms.ts';
 import { CKA } from '../../adapters/kms/pkcs11/cryptoki.ts';
+import { faultOf } from '../../adapters/kms/pkcs11/fault.ts';
 import type { Pkcs11Kms } from '../../adapters/kms/pkcs11/pkcs11-kms.ts';
+import { createPrivateKey, generatePair } from '../../adapters/kms/pkcs11/token-keys.ts';
 import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { describeKmsProvider, failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { expectSigns, hasSoftHsm, SoftHsm } from '../support/softhsm.ts';
+import { bareEnvironment } from '../support/compile-cache.ts';
+import { expectSigns, filesIn, hasSoftHsm, messageOf, type OtherUser, PIN, reasonOf, SoftHsm } from '../support/softhsm.ts';
 
 if (hasSoftHsm()) {
   describe('keys in an HSM', () => {
@@ -158,9 +165,7 @@ if (hasSoftHsm()) {
             await expectSigns(kms, stored);
             const [object] = objectsOf('one', stored);
             const value = () =>
-              hsm.beside('one', (other, session) =>
-                other.C_GetAttributeValue(session, object ?? Buffer.alloc(8), [{ type: CKA.value }]),
-              );
+              hsm.beside('one', (other, session) => other.C_GetAttributeValue(session, object ?? Buffer.alloc(8), [{ type: CKA.value }]));
             expect(value).to.throw('CKR_ATTRIBUTE_SENSITIVE');
             await kms.remove(signingKey('acme', stored));
             expect(objectsOf('one', stored)).to.deep.equal([]);
@@ -170,10 +175,8 @@ if (hasSoftHsm()) {
 
       const ecJwk = () => made.ES256().export({ format: 'jwk' });
       const refused: Record<string, () => JsonWebKey | Buffer> = {
-        'a key on a curve of its own': () =>
-          generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'jwk' }),
-        'an RSA key': () =>
-          generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),
+        'a key on a curve of its own': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'jwk' }),
+        'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),
         'a key with a foreign public half': () => ({ ...ecJwk(), d: ecJwk().d ?? '' }),
         'no key at all': () => Buffer.from('not a key'),
       };
@@ -185,4 +188,262 @@ if (hasSoftHsm()) {
       }
     });
   });
+}
+
+if (hasSoftHsm()) {
+  describe('kinds of HSM', () => {
+    let hsm: SoftHsm;
+
+    beforeEach(() => {
+      hsm = new SoftHsm();
+    });
+    afterEach(() => hsm.stop());
+
+    it('makes and takes no keys that the token cannot use', async () => {
+      await hsm.stop();
+      hsm = new SoftHsm(['CKM_EC_KEY_PAIR_GEN', 'CKM_ECDSA']);
+      hsm.addToken('poor');
+      const kms = await hsm.open('hsm', 'poor');
+      expect(kms.algorithms).to.deep.equal(['ES256', 'ES384', 'ES512']);
+      const { privateKey } = generateKeyPairSync('ed25519');
+      const der = privateKey.export({ format: 'der', type: 'pkcs8' });
+      for (const work of [() => kms.import('acme', der), () => kms.generate('acme', 'EdDSA')]) {
+        const error = await failing(work);
+        expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
+        expect((error as Error).message).to.equal('The token of the KMS provider "hsm" has no keys for EdDSA.');
+      }
+      await expectSigns(kms, await kms.generate('acme', 'ES384'));
+      expect(filesIn(hsm.tokens).filter((file) => file.endsWith('.object'))).to.have.length(3);
+    });
+
+    describe('a token with rules of its own', () => {
+      const key = { id: 'abcd', label: 'acme.abcd', algorithm: 'ES256' } as const;
+      /** The real library, but for one function. */
+      const asking = (rule: (real: OtherUser) => Partial<OtherUser>): [OtherUser, Buffer] => {
+        const real = hsm.other();
+        const [slot = Buffer.alloc(8)] = real.C_GetSlotList(true);
+        return [Object.assign(hsm.other(), rule(real)), real.C_OpenSession(slot, 6)];
+      };
+      const refusing = (name: string, code: number) => () => {
+        throw Object.assign(new Error(name), { code });
+      };
+      const objects = (other: OtherUser, session: Buffer) => {
+        other.C_FindObjectsInit(session, [{ type: CKA.label, value: key.label }]);
+        const found = other.C_FindObjects(session, 10);
+        other.C_FindObjectsFinal(session);
+        return found;
+      };
+
+      beforeEach(async () => {
+        hsm.addToken('ruled');
+        await hsm.open('hsm', 'ruled');
+      });
+
+      it('may not know what a key shall not do', () => {
+        const [token, session] = asking((real) => ({
+          C_GenerateKeyPair(...given) {
+            if (given[3].some(({ type }) => type === CKA.decrypt)) refusing('CKR_ATTRIBUTE_TYPE_INVALID', 0x12)();
+            return real.C_GenerateKeyPair(...given);
+          },
+        }));
+        expect(publicJwkOf(generatePair(token, session, key), 'ES256')).to.have.property('crv', 'P-256');
+        expect(objects(token, session)).to.have.length(2);
+      });
+
+      it('may take no keys from outside, or not have the curve', () => {
+        const [token, session] = asking(() => ({
+          C_GenerateKeyPair: refusing('CKR_CURVE_NOT_SUPPORTED', 0x140),
+          C_CreateObject: refusing('CKR_TEMPLATE_INCONSISTENT', 0xd1),
+        }));
+        const kindOf = (work: () => unknown) => {
+          try {
+            return work();
+          } catch (error) {
+            return faultOf(error).kind;
+          }
+        };
+        expect(kindOf(() => generatePair(token, session, key))).to.equal('curve');
+        expect(kindOf(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1)))).to.equal('foreign');
+      });
+
+      it('loses a key that could leave it', () => {
+        const [token, session] = asking((real) => ({
+          C_GetAttributeValue: (...given) =>
+            real
+              .C_GetAttributeValue(...given)
+              .map((shown, at) => (given[2][at]?.type === CKA.extractable ? { value: Buffer.of(1) } : shown)),
+        }));
+        expect(() => generatePair(token, session, key)).to.throw('could leave it');
+        expect(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1))).to.throw('could leave it');
+        expect(objects(token, session)).to.deep.equal([]);
+      });
+
+      it('says which key is left on it', () => {
+        const [token, session] = asking(() => ({
+          C_GetAttributeValue: refusing('CKR_DEVICE_ERROR', 0x30),
+          C_DestroyObject: refusing('CKR_ACTION_PROHIBITED', 0x1b),
+        }));
+        expect(() => generatePair(token, session, key)).to.throw(
+          /CKR_DEVICE_ERROR; the key acme\.abcd could not be destroyed: remove it from the token/,
+        );
+        expect(objects(token, session)).to.have.length(2);
+      });
+    });
+
+    describe('what is not installed', () => {
+      it('is a library that is not there', async () => {
+        const library = join(hsm.folder, 'none.so');
+        expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(
+          /^The key provider "hsm" cannot be used: there is no PKCS#11 library .*none\.so; .*correct "library"\.$/,
+        );
+      });
+
+      it('is a file that is no library', async () => {
+        const library = join(hsm.folder, 'text.so');
+        writeFileSync(library, 'text');
+        for (let time = 0; time < 2; time++)
+          expect(await messageOf(() => hsm.open('hsm', 'one', { library }))).to.match(/text\.so cannot be loaded \(/);
+      });
+
+      it('is the package', async () => {
+        const hooks =
+          "import { registerHooks } from 'node:module';" +
+          'registerHooks({ resolve(name, context, next) {' +
+          " return next(name === 'pkcs11js' ? 'a-package-that-is-not-there' : name, context); } });";
+        const { stdout } = await runChild(hsm, hooks);
+        expect(stdout).to.match(
+          /failed: The key provider "hsm" cannot be used: .*run "npm i --no-save pkcs11js" and "npm rebuild .*compiler/,
+        );
+      });
+    });
+
+    it('does not keep a process that has nothing else to do', async () => {
+      hsm.addToken('one');
+      expect((await runChild(hsm)).stdout).to.equal('signed\n');
+    });
+  });
+}
+
+const PROGRAM = `
+const [kmsFile, randomFile, library, pin] = JSON.parse(process.env.CASE);
+const { Pkcs11Kms } = await import(kmsFile);
+const { NodeRandom } = await import(randomFile);
+const settings = { library, token: 'one', pin, sessions: 2, timeoutSeconds: 5 };
+try {
+  const kms = await Pkcs11Kms.open({ name: 'hsm', settings, random: new NodeRandom() });
+  const { handle } = await kms.generate('acme', 'ES256');
+  await kms.sign({ tenantId: 'acme', handle }, 'data');
+  console.log('signed');
+} catch (error) {
+  console.log('failed: ' + error.message + (error.cause?.message ?? ''));
+}
+`;
+
+/** A process of its own that signs once with the token `one` and closes nothing. */
+function runChild(hsm: SoftHsm, before = ''): Promise<{ readonly stdout: string }> {
+  const files = ['kms/pkcs11/pkcs11-kms.ts', 'system/random.ts'].map((file) => new URL(`../../adapters/${file}`, import.meta.url).href);
+  const { SOFTHSM2_CONF } = process.env;
+  const env = { ...bareEnvironment(), SOFTHSM2_CONF, CASE: JSON.stringify([...files, hsm.library, PIN]) };
+  const args = ['--input-type=module', '--eval', `${before}${PROGRAM}`];
+  return promisify(execFile)(process.execPath, args, { env, timeout: 15_000, killSignal: 'SIGKILL' });
+}
+
+if (hasSoftHsm()) {
+  describe('an HSM that hangs', () => {
+    let hsm: SoftHsm;
+
+    beforeEach(() => {
+      hsm = new SoftHsm();
+    });
+    afterEach(() => hsm.stop());
+
+    it('holds up nothing else, and works again when it comes back', async () => {
+      hsm.addToken('slow');
+      const kms = await hsm.open('hsm', 'slow', { timeoutSeconds: 1 });
+      const key = await kms.generate('acme', 'ES256');
+      // All sessions are open.
+      await Promise.all(Array.from({ length: 16 }, () => expectSigns(kms, key)));
+      const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
+      try {
+        const begin = performance.now();
+        let ticks = 0;
+        const timer = setInterval(() => ticks++, 10);
+        // As many as Node has threads for files, and as many that wait.
+        const reasons = await Promise.all(Array.from({ length: 8 }, () => reasonOf(() => kms.sign(signingKey('acme', key), 'data'))));
+        clearInterval(timer);
+        expect(performance.now() - begin).to.be.lessThan(5_000);
+        expect(ticks).to.be.greaterThan(10);
+        expect(reasons.join()).to.match(/no answer within 1000 ms/);
+        expect(await readFile(new URL(import.meta.url), 'utf8')).to.contain('holds up nothing else');
+        expect(await messageOf(() => kms.assertReachable())).to.match(/"hsm" does not work: no answer within 1000 ms/);
+      } finally {
+        letGo();
+      }
+      await until(async () => (await failing(() => kms.assertReachable())) === undefined);
+      await expectSigns(kms, key);
+    });
+
+    it('is left behind in time, and used by who comes after', async () => {
+      hsm.addToken('left');
+      const kms = await hsm.open('hsm', 'left', { timeoutSeconds: 1 });
+      const key = await kms.generate('acme', 'ES256');
+      const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
+      try {
+        await reasonOf(() => kms.sign(signingKey('acme', key), 'data'));
+        const begin = performance.now();
+        await kms.close();
+        expect(performance.now() - begin).to.be.lessThan(3_000);
+      } finally {
+        letGo();
+      }
+      const later = await hsm.open('hsm', 'left');
+      await until(async () => (await failing(() => later.assertReachable())) === undefined);
+      await expectSigns(later, key);
+    });
+
+    it('leaves no key for a caller who has gone', async () => {
+      hsm.addToken('late');
+      const kms = await hsm.open('hsm', 'late', { sessions: 1, timeoutSeconds: 1 });
+      await kms.generate('acme', 'ES256');
+      const objects = () => filesIn(hsm.tokens).filter((file) => file.endsWith('.object')).length;
+      const before = objects();
+      const letGo = hang(hsm.tokens, (name) => name === 'generation');
+      let reason: string;
+      try {
+        reason = await reasonOf(() => kms.generate('acme', 'ES256'));
+      } finally {
+        letGo();
+      }
+      expect(reason).to.contain('no answer within 1000 ms');
+      await kms.assertReachable();
+      expect(objects()).to.equal(before);
+    });
+  });
+}
+
+/**
+ * Files of which the library reads nothing until it is let go: each becomes a pipe that nobody writes to.
+ * @returns puts them back.
+ */
+function hang(folder: string, isOne: (name: string) => boolean): () => void {
+  const files = filesIn(folder).filter((file) => isOne(file.slice(file.lastIndexOf('/') + 1)));
+  expect(files).to.not.equal([]);
+  for (const file of files) {
+    renameSync(file, `${file}.kept`);
+    execFileSync('mkfifo', [file]);
+  }
+  return () => {
+    // A pipe that is open for writing, too, lets those in that wait at it; then they find it empty.
+    const pipes = files.map((file) => openSync(file, constants.O_RDWR | constants.O_NONBLOCK));
+    for (const file of files) renameSync(`${file}.kept`, file);
+    for (const pipe of pipes) closeSync(pipe);
+  };
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 15_000;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }

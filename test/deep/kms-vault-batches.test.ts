@@ -6,11 +6,17 @@ import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { SigningAlgorithm } from '../../domain/shared/jwk.ts';
 import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
-import { type FrontCall, type OpenBaoFront, openBaoFront } from '../support/openbao-front.ts';
+import {
+  describeWithOpenBao,
+  type FrontCall,
+  type OpenBao,
+  type OpenBaoFront,
+  openBaoFront,
+  startOpenBao,
+  until,
+} from '../support/openbao.ts';
 
-const texts = (count: number, name = 'text') =>
-  Array.from({ length: count }, (_, index) => `${name} ${index}`);
+const texts = (count: number, name = 'text') => Array.from({ length: count }, (_, index) => `${name} ${index}`);
 
 describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
   let bao: OpenBao;
@@ -37,8 +43,7 @@ describeWithOpenBao('Signatures by Vault that travel together', (binary) => {
   });
 
   const sign = (data: string | Uint8Array, key = keys.ES256) => vault.sign(signingKey('acme', key), data);
-  const signMany = (datas: readonly string[], key = keys.ES256) =>
-    vault.signMany(signingKey('acme', key), datas);
+  const signMany = (datas: readonly string[], key = keys.ES256) => vault.signMany(signingKey('acme', key), datas);
   /** How many texts each of the calls had, since the last time that this was asked. */
   let seen = 0;
   const sizes = () => {

@@ -9,9 +9,16 @@ import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
 import { freePort } from '../demo/process.ts';
-import { hangingProxy } from '../support/hanging-proxy.ts';
-import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
-import { type OpenBaoFront, openBaoFront, type Played } from '../support/openbao-front.ts';
+import {
+  describeWithOpenBao,
+  type OpenBao,
+  type OpenBaoFront,
+  openBaoFront,
+  type Played,
+  startOpenBao,
+  until,
+} from '../support/openbao.ts';
+import { hangingProxy } from '../support/proxies.ts';
 
 describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
   let bao: OpenBao;
@@ -40,10 +47,8 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     return made;
   }
   const sign = (vault: VaultKms) => vault.sign(signingKey('acme', key), 'data');
-  const expectSigns = async (vault: VaultKms) =>
-    expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
-  const checked = async (vault: VaultKms) =>
-    ((await failing(() => vault.check())) as Error | undefined)?.message;
+  const expectSigns = async (vault: VaultKms) => expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
+  const checked = async (vault: VaultKms) => ((await failing(() => vault.assertReachable())) as Error | undefined)?.message;
 
   /** A wallet is told to come back, and the log why. */
   function expectUnavailable(error: unknown, reason: RegExp): void {
@@ -67,7 +72,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
 
   it('works again as soon as it is unsealed', async () => {
     const [known, unknown] = [await provider(), await provider({ auth: await bao.appRole() })];
-    await known.check();
+    await known.assertReachable();
     await bao.seal();
     try {
       for (const vault of [known, unknown]) {
@@ -78,7 +83,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       await bao.unseal();
     }
     for (const vault of [known, unknown]) {
-      await vault.check();
+      await vault.assertReachable();
       await expectSigns(vault);
     }
   });
@@ -89,13 +94,13 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     await bao.kill();
     expectUnavailable(await failing(() => sign(vault)), /no connection|connection was cut/);
     await bao.restart();
-    await vault.check();
+    await vault.assertReachable();
     await expectSigns(vault);
   });
 
   it('is killed while it signs', async () => {
     const vault = await provider();
-    await vault.check();
+    await vault.assertReachable();
     let calls = 0;
     front.play(async () => {
       if (++calls === 2) await bao.kill();
@@ -153,14 +158,8 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
     'cuts the connection': ['cut', /the connection was cut/],
     'answers 500': [{ status: 500, body: { errors: ['internal error'] } }, /answered 500: internal error/],
     'answers 429': [{ status: 429, body: { errors: ['quota exceeded'] } }, /answered 429: quota exceeded/],
-    'answers too much': [
-      { status: 200, body: { data: 'x'.repeat(2 * MAX_ANSWER_BYTES) } },
-      /more than 1048576 bytes/,
-    ],
-    'answers too much in an error': [
-      { status: 400, body: { errors: ['x'.repeat(2 * MAX_ANSWER_BYTES)] } },
-      /more than 1048576 bytes/,
-    ],
+    'answers too much': [{ status: 200, body: { data: 'x'.repeat(2 * MAX_ANSWER_BYTES) } }, /more than 1048576 bytes/],
+    'answers too much in an error': [{ status: 400, body: { errors: ['x'.repeat(2 * MAX_ANSWER_BYTES)] } }, /more than 1048576 bytes/],
     'is a page': [{ status: 200, body: '<html>' }, /no Vault: its answer is no JSON/],
     'is a page that is not found': [{ status: 404, body: '<html>' }, /no Vault: it answered 404/],
     'is another service that knows nobody': [{ status: 403, body: {} }, /no Vault: it answered 403/],
@@ -172,7 +171,7 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
   for (const [name, [played, reason]] of Object.entries(bad)) {
     it(`${name}, five times, and is left alone`, async () => {
       const vault = await provider();
-      await vault.check();
+      await vault.assertReachable();
       front.play(() => played);
       for (let i = 0; i < 5; i++) expectUnavailable(await failing(() => sign(vault)), reason);
       front.take();
@@ -209,8 +208,8 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
 
   describe('is checked', () => {
     it('and all is well', async () => {
-      await (await provider()).check();
-      await (await provider({ auth: await bao.appRole() })).check();
+      await (await provider()).assertReachable();
+      await (await provider({ auth: await bao.appRole() })).assertReachable();
     });
 
     it('although it is left alone', async () => {
@@ -219,12 +218,12 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
       for (let i = 0; i < 6; i++) await failing(() => sign(vault));
       expect(await checked(vault)).to.match(/connection was cut/);
       front.play(() => undefined);
-      await vault.check();
+      await vault.assertReachable();
     });
 
     it('once for all who want to know', async () => {
       const vault = await provider();
-      await Promise.all(Array.from({ length: 20 }, () => vault.check()));
+      await Promise.all(Array.from({ length: 20 }, () => vault.assertReachable()));
       expect(front.take()).to.have.length(2);
     });
 
@@ -233,18 +232,12 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
         async () => ({ mount: 'transits', auth: { method: 'token', token: bao.rootToken } }),
         /no handler for route.*check "mount" and "namespace"$/,
       ],
-      'a namespace that is missing': [
-        async () => ({ namespace: 'nowhere' }),
-        /login by token was refused.*namespace/,
-      ],
+      'a namespace that is missing': [async () => ({ namespace: 'nowhere' }), /login by token was refused.*namespace/],
       'a policy that does not suffice': [
         async () => ({ auth: { method: 'token', token: await bao.token({ policies: ['default'] }) } }),
         /permission denied; its policy has to allow .* on transit\/keys\/\*$/,
       ],
-      'a token that is none': [
-        async () => ({ auth: { method: 'token', token: 'none' } }),
-        /login by token was refused.*set a new token/,
-      ],
+      'a token that is none': [async () => ({ auth: { method: 'token', token: 'none' } }), /login by token was refused.*set a new token/],
       'an AppRole that is none': [
         async () => ({ auth: { method: 'approle', mount: 'approle', roleId: 'none', secretId: 'none' } }),
         /login by approle was refused.*check "roleId" and "secretId".*"approle"$/,
@@ -287,12 +280,12 @@ describeWithOpenBao('A Vault that does not answer as it should', (binary) => {
           const secrets: string[] = [auth.roleId, auth.secretId];
           const vault = await provider({ auth });
           if (phase === 'call') {
-            await vault.check();
+            await vault.assertReachable();
             secrets.push(String(front.calls.at(-1)?.headers['x-vault-token']));
           }
           front.play(() => played(phase === 'login' ? secrets : secrets.slice(2)));
           const errors = [
-            await failing(() => vault.check()),
+            await failing(() => vault.assertReachable()),
             await failing(() => sign(vault)),
             await failing(() => vault.generate('acme', 'ES256')),
             await failing(() => vault.remove(signingKey('acme', key))),

@@ -12,8 +12,7 @@ import type { VaultSettings as ConfiguredVault } from '../../config/kms-config.t
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { describeWithOpenBao, type OpenBao, POLICY, startOpenBao, until } from '../support/openbao.ts';
-import { type OpenBaoFront, openBaoFront } from '../support/openbao-front.ts';
+import { describeWithOpenBao, type OpenBao, type OpenBaoFront, openBaoFront, POLICY, startOpenBao, until } from '../support/openbao.ts';
 
 /** What the configuration gives is what the provider takes. */
 const _configured = (settings: ConfiguredVault): VaultSettings => settings;
@@ -56,8 +55,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
   }
   const sign = (vault: VaultKms) => vault.sign(signingKey('acme', key), 'data');
   const signing = () => `POST sign/${key.handle.keyId.replace(/@.*/, '')}/sha2-256`;
-  const expectSigns = async (vault: VaultKms) =>
-    expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
+  const expectSigns = async (vault: VaultKms) => expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
   const count = (call: string, calls: readonly string[]) => calls.filter((one) => one === call).length;
   /** What the service used last. */
   const lastToken = () => String(front.calls.at(-1)?.headers['x-vault-token']);
@@ -175,7 +173,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       async 'from the configuration, though nothing is called meanwhile'(scene) {
         const auth = { method: 'token', token: await bao.token({ ttl: '2s' }) } as const;
         const vault = await scene.provider({ auth });
-        await vault.check();
+        await vault.assertReachable();
         await until(() => scene.seen(RENEWAL) === 2);
         await expectSigns(vault);
       },
@@ -203,9 +201,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
         const vault = await scene.provider({ auth });
         await expectSigns(vault);
         const token = scene.lastToken();
-        scene.front.play(({ path }) =>
-          path.endsWith('renew-self') && scene.seen(RENEWAL) === 1 ? 'cut' : undefined,
-        );
+        scene.front.play(({ path }) => (path.endsWith('renew-self') && scene.seen(RENEWAL) === 1 ? 'cut' : undefined));
         await until(() => scene.seen(RENEWAL) === 2);
         await expectSigns(vault);
         expect([scene.lastToken(), scene.seen(LOGIN)]).to.deep.equal([token, 1]);
@@ -385,7 +381,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
     }
     const outcome = async (settings: Partial<VaultSettings>) => {
       const vault = await overTls(settings);
-      return (await failing(() => vault.check())) as Error | undefined;
+      return (await failing(() => vault.assertReachable())) as Error | undefined;
     };
 
     it('trusts the authorities of the file', async () => {
@@ -399,9 +395,7 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
       process.env['VAULT_SKIP_VERIFY'] = 'true';
       try {
         expect((await outcome({}))?.message).to.match(/certificate is not trusted.*"ca"/);
-        expect((await outcome({ ca: file('other.pem') }))?.message).to.match(
-          /certificate is not trusted.*"ca"/,
-        );
+        expect((await outcome({ ca: file('other.pem') }))?.message).to.match(/certificate is not trusted.*"ca"/);
       } finally {
         delete process.env['VAULT_SKIP_VERIFY'];
       }
@@ -414,10 +408,10 @@ describeWithOpenBao('Logging in to Vault', (binary) => {
 
     it('says what is wrong with the file, and takes it as soon as it is mended', async () => {
       const vault = await overTls({ ca: file('later.pem') });
-      const error = (await failing(() => vault.check())) as Error;
+      const error = (await failing(() => vault.assertReachable())) as Error;
       expect(error.message).to.match(/later\.pem of "ca" cannot be read \(ENOENT\)/);
       execFileSync('cp', [file('ca.pem'), file('later.pem')]);
-      await vault.check();
+      await vault.assertReachable();
     });
 
     it('says when TLS is where none is meant, and the other way round', async () => {

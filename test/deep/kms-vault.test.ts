@@ -1,15 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import type { KmsProvider } from '../../adapters/kms/kms-provider.ts';
+import { masterSecretFrom } from '../../adapters/kms/vault/master-secret.ts';
 import { VaultKms } from '../../adapters/kms/vault/vault-kms.ts';
+import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
 import { NodeRandom } from '../../adapters/system/random.ts';
 import type { PrivateKeyMaterial } from '../../application/ports/kms.ts';
 import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { SIGNING_ALGORITHMS } from '../../domain/shared/jwk.ts';
 import { describeKmsProvider, failing, isSignedBy } from '../contract/kms-provider.suite.ts';
-import { describeWithOpenBao, type OpenBao, startOpenBao, until } from '../support/openbao.ts';
-import { type OpenBaoFront, openBaoFront } from '../support/openbao-front.ts';
+import { describeWithOpenBao, type OpenBao, type OpenBaoFront, openBaoFront, startOpenBao, until } from '../support/openbao.ts';
 
 const random = new NodeRandom();
 
@@ -23,7 +25,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
     front = await openBaoFront(bao.address);
     vault = await provider();
     // Logs in.
-    await vault.check();
+    await vault.assertReachable();
   });
   beforeEach(() => {
     front.play(() => undefined);
@@ -69,9 +71,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
         });
         open.push(made);
         const key = await made.generate('a-', 'ES256');
-        expect(isSignedBy(key.publicJwk, 'data', await made.sign(signingKey('a-', key), 'data'))).to.equal(
-          true,
-        );
+        expect(isSignedBy(key.publicJwk, 'data', await made.sign(signingKey('a-', key), 'data'))).to.equal(true);
         await made.remove(signingKey('a-', key));
       }
     });
@@ -80,9 +80,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       for (const key of [await vault.generate('acme', 'ES256'), await vault.import('acme', aPrivateKey())]) {
         for (const path of ['export/signing-key', 'export/hmac-key', 'backup']) {
           const { body } = await bao.call('GET', `transit/${path}/${nameOf(key)}`);
-          expect(String(body['errors']), path).to.match(
-            /not exportable|exporting is disallowed|backup is disallowed/,
-          );
+          expect(String(body['errors']), path).to.match(/not exportable|exporting is disallowed|backup is disallowed/);
           expect(body['data']).to.equal(undefined);
         }
       }
@@ -105,8 +103,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
 
     it('signs with no version that is not there, nor with anything that is no handle', async () => {
       const { handle } = await vault.generate('acme', 'ES256');
-      const sign = (keyId: string) =>
-        failing(() => vault.sign({ tenantId: 'acme', handle: { ...handle, keyId } }, 'data'));
+      const sign = (keyId: string) => failing(() => vault.sign({ tenantId: 'acme', handle: { ...handle, keyId } }, 'data'));
       expectUnavailable(await sign(handle.keyId.replace('@1', '@2')), /version/);
       front.take();
       for (const keyId of [
@@ -153,6 +150,16 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       await vault.remove(signingKey('acme', key));
     });
 
+    it('is removed although Vault refuses one of the calls that remove it at the same time', async () => {
+      const key = await vault.generate('acme', 'ES256');
+      let refusals = 0;
+      front.play(({ method }) => (method === 'DELETE' && refusals++ === 0 ? { status: 500, body: { errors: ['busy'] } } : undefined));
+      await vault.remove(signingKey('acme', key));
+      front.play(() => undefined);
+      expect(refusals).to.equal(2);
+      expectUnavailable(await failing(() => vault.sign(signingKey('acme', key), 'data')), /not found/);
+    });
+
     it('is not removed where the mount is missing, which is said', async () => {
       const key = await vault.generate('acme', 'ES256');
       const auth = { method: 'token', token: bao.rootToken } as const;
@@ -171,10 +178,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
     });
 
     it('that the policy forbids holds up no other key, and is no reason to log in', async () => {
-      const [forbidden, other] = [
-        await vault.generate('closed', 'ES256'),
-        await vault.generate('acme', 'ES256'),
-      ];
+      const [forbidden, other] = [await vault.generate('closed', 'ES256'), await vault.generate('acme', 'ES256')];
       await bao.call('POST', 'sys/policies/acl/closed', {
         policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }`,
       });
@@ -199,9 +203,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
     };
 
     it('removes what was made before the fault', async () => {
-      front.play(({ method, path }) =>
-        method === 'GET' && aKeyOf(path) ? { status: 500, body: { errors: ['x'] } } : undefined,
-      );
+      front.play(({ method, path }) => (method === 'GET' && aKeyOf(path) ? { status: 500, body: { errors: ['x'] } } : undefined));
       expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /answered 500: x/);
       await until(async () => (await keysOf('left')).length === 0);
       expect(front.take()[0]).to.match(/^POST keys\/left/);
@@ -265,9 +267,7 @@ describeWithOpenBao('Keys in Vault', (binary) => {
       'a secp256k1 key': () => aPair('secp256k1').privateKey.export({ format: 'der', type: 'pkcs8' }),
       'a public key': () => aPair('P-256').publicKey.export({ format: 'jwk' }) as PrivateKeyMaterial,
       'a key with a foreign public half': () => {
-        const [one, other] = [aPair('P-256'), aPair('P-256')].map(({ privateKey }) =>
-          privateKey.export({ format: 'jwk' }),
-        );
+        const [one, other] = [aPair('P-256'), aPair('P-256')].map(({ privateKey }) => privateKey.export({ format: 'jwk' }));
         return { ...one, d: other?.d ?? '' } as PrivateKeyMaterial;
       },
       'no key at all': () => Buffer.from('not a key'),
@@ -299,3 +299,94 @@ describeWithOpenBao('Keys in Vault', (binary) => {
 
 const aPair = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve });
 const aPrivateKey = () => aPair('P-256').privateKey.export({ format: 'jwk' }) as PrivateKeyMaterial;
+
+describeWithOpenBao('A master secret from Vault', (binary) => {
+  let bao: OpenBao;
+  let front: OpenBaoFront;
+  let settings: VaultSettings;
+  let secret: string;
+  before(async () => {
+    bao = await startOpenBao(binary);
+    front = await openBaoFront(bao.address);
+    await bao.call('POST', 'transit/keys/sealing', { type: 'aes256-gcm96' });
+    settings = await bao.settings();
+    secret = await masterSecretFrom(settings, 'sealing', 1);
+  });
+  beforeEach(() => front.play(() => undefined));
+  after(async () => {
+    await front?.end();
+    await bao?.stop();
+  });
+
+  const refusal = async (key: string, version = 1, change: Partial<VaultSettings> = {}) => {
+    const error = await failing(() => masterSecretFrom({ ...settings, ...change }, key, version));
+    expect(inspect(error, { depth: 10, showHidden: true })).to.not.include(secret);
+    return (error as Error | undefined)?.message;
+  };
+
+  it('has 64 bytes, and is another one for another key', async () => {
+    expect(Buffer.from(secret, 'base64url')).to.have.length(64);
+    expect(secret).to.match(/^[\w-]{86}$/);
+    await bao.call('POST', 'transit/keys/other', { type: 'aes256-gcm96' });
+    expect(await masterSecretFrom(settings, 'other', 1)).to.not.equal(secret);
+  });
+
+  it('is what Transit answers to a fixed text', async () => {
+    const input = Buffer.from('vidimus/master-secret').toString('base64');
+    const { body } = await bao.call('POST', 'transit/hmac/sealing/sha2-512', { input });
+    const { hmac } = body['data'] as { hmac: string };
+    expect(hmac).to.equal(`vault:v1:${Buffer.from(secret, 'base64url').toString('base64')}`);
+  });
+
+  it('stays the same when the key is rotated, and after a restart of Vault', async () => {
+    await bao.call('POST', 'transit/keys/rotated', { type: 'aes256-gcm96' });
+    const before = await masterSecretFrom(settings, 'rotated', 1);
+    await bao.call('POST', 'transit/keys/rotated/rotate');
+    const second = await masterSecretFrom(settings, 'rotated', 2);
+    expect(second).to.not.equal(before);
+    await bao.restart();
+    expect(await masterSecretFrom(settings, 'rotated', 1)).to.equal(before);
+    expect(await masterSecretFrom(settings, 'rotated', 2)).to.equal(second);
+    expect(await masterSecretFrom(settings, 'sealing', 1)).to.equal(secret);
+  });
+
+  it('says how the key is made when there is none', async () => {
+    expect(await refusal('missing')).to.match(/^MASTER_SECRET: Vault at http.*key not found.*`bao write -f transit\/keys\/missing`/);
+  });
+
+  it('says when the key has no such version', async () => {
+    const message = await refusal('sealing', 7);
+    expect(message).to.match(/^MASTER_SECRET: .*version.*check the version/);
+    expect(message).to.not.include('bao write');
+  });
+
+  it('says what the policy lacks', async () => {
+    const auth = { method: 'token', token: await bao.token({ policies: ['default'] }) } as const;
+    expect(await refusal('sealing', 1, { auth })).to.match(/permission denied.*"update" on transit\/hmac\/sealing/);
+  });
+
+  it('says when the mount is missing, the login is refused, or nobody answers', async () => {
+    const auth = { method: 'token', token: bao.rootToken } as const;
+    expect(await refusal('sealing', 1, { auth, mount: 'transits' })).to.match(/check "mount"/);
+    const none = { method: 'token', token: 'none' } as const;
+    expect(await refusal('sealing', 1, { auth: none })).to.match(/login by token was refused/);
+    front.play(() => new Promise(() => {}));
+    const slow = { address: front.address, timeoutSeconds: 0.2 };
+    expect(await refusal('sealing', 1, slow)).to.match(/no answer .*within 0\.2 s/);
+  });
+
+  it('is no key whose name leads elsewhere', async () => {
+    for (const key of ['', '../sys', 'a/b', 'a b', '-a', 'a?b', '.']) {
+      expect(await refusal(key), key).to.match(/^MASTER_SECRET: a key in Vault has/);
+    }
+  });
+
+  it('is no answer of another version or length', async () => {
+    const code = Buffer.alloc(64, 1).toString('base64');
+    for (const hmac of [`vault:v2:${code}`, 'vault:v1:AAAA', code, `vault:v1:${code} `, '', 7, null]) {
+      front.play(({ path }) => (path.includes('/hmac/') ? { status: 200, body: { data: { hmac } } } : undefined));
+      const message = await refusal('sealing', 1, { address: front.address });
+      expect(message, String(hmac)).to.match(/did not answer with version 1|does not have 64 bytes/);
+    }
+  });
+});

@@ -50,10 +50,7 @@ const HOSTILE_FORMS: Readonly<Record<string, (bytes: number) => string>> = {
 };
 const carried = (name: string) =>
   Object.fromEntries(
-    Object.entries(HOSTILE_JSON).map(([what, make]) => [
-      `${what} in ${name}`,
-      (bytes: number) => `${name}=${make(bytes - 20)}`,
-    ]),
+    Object.entries(HOSTILE_JSON).map(([what, make]) => [`${what} in ${name}`, (bytes: number) => `${name}=${make(bytes - 20)}`]),
   );
 
 /** Presentations that are dear to take apart, as they stand in a token. */
@@ -63,17 +60,13 @@ const HOSTILE_PRESENTATIONS: Readonly<Record<string, (bytes: number) => string>>
   'a payload of many members': (bytes) => `${jwt(members(bytes * 0.7))}~`,
   'a header of many members': () => `${jwt({ a: 1 }, members(32_000))}~`,
   points: (bytes) => repeat('.', bytes),
-  'CBOR of many numbers': (bytes) =>
-    cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7)])),
-  'CBOR of empty maps': (bytes) =>
-    cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7, 0xa0)])),
-  'CBOR of texts': (bytes) =>
-    cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7, 0x60)])),
+  'CBOR of many numbers': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7)])),
+  'CBOR of empty maps': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7, 0xa0)])),
+  'CBOR of texts': (bytes) => cbor(Buffer.concat([Buffer.from('9f', 'hex'), Buffer.alloc(bytes * 0.7, 0x60)])),
 };
 
 function jwt(payload: object | string, header: object | string = { alg: 'ES256', typ: 'dc+sd-jwt' }): string {
-  const part = (value: object | string) =>
-    Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+  const part = (value: object | string) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
   return `${part(header)}.${part(payload)}.${'A'.repeat(86)}`;
 }
 
@@ -90,8 +83,7 @@ describe('a large request of somebody without a token holds the thread shortly',
   before(async () => {
     service = await startTestService({ RATE_LIMIT_TOKEN: '0', RATE_LIMIT_NONCE: '0' });
     ({ token } = await createTenant(service, 'acme'));
-    const configure = (more: object) =>
-      service.call('POST', '/verifier/config', { token, json: { dcql_query: QUERY, ...more } });
+    const configure = (more: object) => service.call('POST', '/verifier/config', { token, json: { dcql_query: QUERY, ...more } });
     for (const configuration of [
       { id: 'check', responseMode: 'direct_post' },
       { id: 'mdoc', responseMode: 'direct_post', dcql_query: MDOC_QUERY },
@@ -132,9 +124,7 @@ describe('a large request of somebody without a token holds the thread shortly',
       await expectShort(`to an unknown request, ${what}`, () => post('/acme/response/unknown', body, FORM));
       await expectShort(`to an unknown tenant, ${what}`, () => post('/nobody/response/unknown', body, FORM));
       await expectShort(`to interactive, ${what}`, () => post('/acme/interactive-authorization', body, FORM));
-      await expectShort(`to an open request, ${what}`, () =>
-        answered('check', (state) => `state=${state}&${body}`),
-      );
+      await expectShort(`to an open request, ${what}`, () => answered('check', (state) => `state=${state}&${body}`));
     });
   }
 
@@ -143,21 +133,16 @@ describe('a large request of somebody without a token holds the thread shortly',
       const body = make(MEBIBYTE - 100);
       await expectShort(`to an unknown page, ${what}`, () => post('/acme/dc-api/unknown', body, JSON_TYPE));
       await expectShort(`for a token, ${what}`, () => post('/oauth2/token', make(65_000), JSON_TYPE));
-      await expectShort(`for a credential, ${what}`, () =>
-        post('/acme/credential', make(500_000), JSON_TYPE),
-      );
+      await expectShort(`for a credential, ${what}`, () => post('/acme/credential', make(500_000), JSON_TYPE));
       const details = `grant_type=x&authorization_details=${make(60_000)}`;
       await expectShort(`for a pushed request, ${what}`, () => post('/acme/par', details, FORM));
     });
   }
 
   it('claims by paths without end', async () => {
-    const path = (bytes: number) =>
-      Array.from({ length: 1_900 }, (_, i) => `${i}${'a'.repeat(bytes / 1_900)}`);
+    const path = (bytes: number) => Array.from({ length: 1_900 }, (_, i) => `${i}${'a'.repeat(bytes / 1_900)}`);
     const details = (bytes: number) =>
-      JSON.stringify([
-        { type: 'openid_credential', credential_configuration_id: 'card', claims: [{ path: path(bytes) }] },
-      ]);
+      JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', claims: [{ path: path(bytes) }] }]);
     const form = (bytes: number) => `grant_type=refresh_token&authorization_details=${details(bytes)}`;
     for (const address of ['/acme/token', '/acme/par', '/acme/chained-as/par'])
       await expectShort(address, () => post(address, form(40_000), FORM));

@@ -1,9 +1,12 @@
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import type { MikroORM } from '@mikro-orm/core';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { connect } from '../../adapters/persistence/database.ts';
+import { connect, openDatabase } from '../../adapters/persistence/opening/database.ts';
+import type { Database } from '../../adapters/persistence/opening/opened.ts';
 import { Log } from '../../application/ports/log.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { type HangingProxy, hangingProxy } from '../support/proxies.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 type Native = { pragma(text: string, options?: { simple: true }): unknown };
@@ -19,8 +22,7 @@ async function breakableSqlite({ url }: TestDatabase): Promise<Breakable> {
   const spy = sinon.spy(prototype, 'pragma');
   const natives = () => [...new Set(spy.thisValues as (Native & { readonly open: boolean })[])];
   const limit = (pages: (native: Native) => number) => {
-    for (const native of natives().filter(({ open }) => open))
-      native.pragma(`max_page_count = ${pages(native)}`);
+    for (const native of natives().filter(({ open }) => open)) native.pragma(`max_page_count = ${pages(native)}`);
   };
   return {
     url,
@@ -120,15 +122,9 @@ for (const kind of databases()) {
         if (kind.name === 'postgres') {
           const grant = { grant_type: 'client_credentials', client_id: 'acme-admin', client_secret: 'x' };
           const token = await service.call('POST', '/oauth2/token', { json: grant });
-          expect([token.status, token.body.error], token.text).to.deep.equal([
-            503,
-            'temporarily_unavailable',
-          ]);
+          expect([token.status, token.body.error], token.text).to.deep.equal([503, 'temporarily_unavailable']);
           const request = await service.call('GET', '/acme/request/unknown');
-          expect([request.status, request.body.error], request.text).to.deep.equal([
-            503,
-            'temporarily_unavailable',
-          ]);
+          expect([request.status, request.body.error], request.text).to.deep.equal([503, 'temporarily_unavailable']);
         }
       } finally {
         errors.restore();
@@ -139,3 +135,125 @@ for (const kind of databases()) {
     });
   });
 }
+
+const POOL = 2;
+
+type Sqlite = { pragma(text: string, options?: { simple: true }): unknown };
+
+/** What makes a transaction end without us: a connection or a transaction must not stay taken for ever. */
+for (const kind of databases()) {
+  describe(`A transaction that ${kind.name} ends by itself`, () => {
+    let database: TestDatabase | undefined;
+    let opened: Database;
+    let orm: MikroORM;
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      await rawSql(database.url, (run) => run('create table notes (text text)'));
+    });
+    beforeEach(async () => {
+      opened = await openDatabase({ url: database?.url ?? '', poolSize: POOL });
+      orm = await opened.orm();
+    });
+    afterEach(() => opened.close());
+    after(() => database?.drop());
+
+    const write = (text: string, more = async (_run: (sql: string) => Promise<unknown>) => {}) =>
+      orm.em.fork().transactional(async (em) => {
+        const run = (sql: string) => em.getConnection().execute(sql, [], 'all', em.getTransactionContext());
+        await run(`insert into notes values ('${text}')`);
+        await more(run);
+      });
+    const stored = async () => {
+      const rows = await orm.em.fork().getConnection().execute('select text from notes order by text');
+      return (rows as { text: string }[]).map(({ text }) => text.slice(0, 10));
+    };
+    const refused = (work: Promise<unknown>) =>
+      work.then(
+        () => false,
+        () => true,
+      );
+
+    if (kind.name === 'sqlite') {
+      it('for want of space leaves the next one free to go', async () => {
+        const native = opened.native as Sqlite;
+        const pages = Number(native.pragma('page_count', { simple: true }));
+        native.pragma(`max_page_count = ${pages}`);
+        for (let round = 0; round < 3; round++) expect(await refused(write('x'.repeat(100_000)))).to.equal(true);
+        native.pragma('max_page_count = 100000');
+        await write('after');
+        expect(await stored()).to.deep.equal(['after']);
+      });
+    } else {
+      it('with its connection gives the place in the pool back', async () => {
+        for (let round = 0; round < POOL * 2; round++) {
+          const lost = write('lost', (run) => run('select pg_terminate_backend(pg_backend_pid())').then(() => {}));
+          expect(await refused(lost)).to.equal(true);
+        }
+        await write('after');
+        expect(await stored()).to.deep.equal(['after']);
+      });
+
+      it('before its first statement writes nothing on another footing', async () => {
+        const pool = opened.native as {
+          once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void;
+        };
+        for (let round = 0; round < POOL * 2; round++) {
+          pool.once('acquire', (client) => void client.end());
+          expect(await refused(write('lost'))).to.equal(true);
+        }
+        await write('again');
+        expect(await stored()).to.deep.equal(['after', 'again']);
+      });
+    }
+  });
+}
+
+const [postgres] = databases().filter(({ name }) => name === 'postgres');
+
+describe('A service whose database is silent', () => {
+  let database: TestDatabase | undefined;
+  let proxy: HangingProxy;
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  before(async function () {
+    database = await postgres?.open();
+    if (database === undefined) return this.skip();
+    proxy = await hangingProxy(database.url);
+    service = await startTestService({
+      DATABASE_URL: proxy.url,
+      DATABASE_POOL: '2',
+      DATABASE_TIMEOUT: '1',
+    });
+    tenant = await createTenant(service, 'acme');
+  });
+  after(async () => {
+    await service?.close();
+    await proxy?.end();
+    await database?.drop();
+  });
+
+  const change = (description: string) =>
+    service.call('PATCH', '/client/acme-admin', {
+      token: tenant.token,
+      json: { roles: ['clients:manage'], description },
+    });
+
+  it('answers 503 in time, and goes on without a new start once it speaks', async () => {
+    expect((await change('one')).status).to.equal(200);
+    proxy.hang();
+    const start = performance.now();
+    const answers = await Promise.all([
+      ...['two', 'three', 'four', 'five', 'six'].map(change),
+      service.call('GET', '/acme/request/unknown'),
+    ]);
+    expect(performance.now() - start).to.be.below(5_000);
+    for (const { status, headers, text } of answers) {
+      expect(status, text).to.equal(503);
+      expect(headers.get('retry-after')).to.match(/^\d+$/);
+    }
+    proxy.forward();
+    const after = await change('seven');
+    expect(after.status, after.text).to.equal(200);
+  });
+});

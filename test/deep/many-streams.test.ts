@@ -77,8 +77,7 @@ describe('a thousand event streams on one process', () => {
     return JSON.parse(text);
   }
   const login = async (client_id: string, client_secret: string): Promise<string> =>
-    (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret }))
-      .access_token;
+    (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret })).access_token;
   const memory = () => {
     if (!isMeasurable) return 0;
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');

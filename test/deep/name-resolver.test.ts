@@ -18,14 +18,8 @@ describe('NameResolver', () => {
   let names: NameResolver;
 
   beforeEach(async () => {
-    writeFileSync(
-      files.hosts,
-      '127.0.0.1 localhost\n10.0.0.7 Backend backend.corp # ours\n::7 backend\nnonsense x\n',
-    );
-    writeFileSync(
-      files.resolv,
-      'nameserver 127.0.0.1\nsearch first.example second.example.\noptions ndots:2\n',
-    );
+    writeFileSync(files.hosts, '127.0.0.1 localhost\n10.0.0.7 Backend backend.corp # ours\n::7 backend\nnonsense x\n');
+    writeFileSync(files.resolv, 'nameserver 127.0.0.1\nsearch first.example second.example.\noptions ndots:2\n');
     dns = await NameServer.start((name) => {
       if (name.endsWith('silent.example')) return 'silence';
       if (name === 'both.example') return ['192.0.2.1', '2001:db8::1'];
@@ -38,8 +32,7 @@ describe('NameResolver', () => {
   afterEach(() => dns.close());
   after(() => rmSync(folder, { recursive: true }));
 
-  const addresses = async (host: string, party = 'acme') =>
-    (await names.resolve(host, party)).map(({ address }) => address);
+  const addresses = async (host: string, party = 'acme') => (await names.resolve(host, party)).map(({ address }) => address);
   const fault = async (host: string, party = 'acme') => {
     const error = await names.resolve(host, party).catch((thrown: unknown) => thrown);
     return error instanceof RemoteError ? error.fault : error;
@@ -132,9 +125,7 @@ describe('NameResolver', () => {
     it('ends a call in its time although nobody answers for the name', async () => {
       const start = performance.now();
       const calls = Array.from({ length: 30 }, (_, index) =>
-        client
-          .request(`http://c${index}.silent.example:${port}/`, { ...GET, timeoutMs: 200 })
-          .catch((error) => error),
+        client.request(`http://c${index}.silent.example:${port}/`, { ...GET, timeoutMs: 200 }).catch((error) => error),
       );
       for (const error of await Promise.all(calls)) expect(error).to.include({ fault: 'timeout' });
       expect(performance.now() - start).to.be.lessThan(500);

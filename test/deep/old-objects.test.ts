@@ -75,8 +75,7 @@ describe('requests that are over', () => {
     return JSON.parse(text);
   }
   const login = async (client_id: string, client_secret: string): Promise<string> =>
-    (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret }))
-      .access_token;
+    (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret })).access_token;
 
   async function oldBytes(message: 'collect' | 'look'): Promise<number> {
     const said = once(child, 'message');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { openDatabase } from '../../adapters/persistence/database.ts';
+import { openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { type PostgresSql, postgresSql } from '../../adapters/persistence/postgres/sql.ts';
 import { named } from '../../adapters/persistence/statement.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
@@ -8,10 +8,7 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 const postgres = databases().find(({ name }) => name === 'postgres');
 
 /** Tells by which transaction the row was written. */
-const KEEP = named(
-  'keep',
-  'insert into kept (id, by) values ($1, pg_current_xact_id()::text) returning by, pg_backend_pid() as process',
-);
+const KEEP = named('keep', 'insert into kept (id, by) values ($1, pg_current_xact_id()::text) returning by, pg_backend_pid() as process');
 const WAIT = named('wait', 'select pg_sleep($1::float8), pg_current_xact_id()::text as by');
 const COUNT = named('count_kept', 'select count(*)::int as count from kept where id = any($1)');
 const LOCK = named('lock_row', 'update rows set n = n + 1 where id = $1 returning n');
@@ -74,8 +71,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
         return [group, (await keep(group, `two groups ${place}`))[0]?.['by']] as const;
       }),
     );
-    const of = (wanted: string) =>
-      new Set(answers.filter(([group]) => group === wanted).map(([, transaction]) => transaction));
+    const of = (wanted: string) => new Set(answers.filter(([group]) => group === wanted).map(([, transaction]) => transaction));
     expect([...of('even')].filter((transaction) => of('odd').has(transaction))).to.deep.equal([]);
   });
 
@@ -110,9 +106,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
   });
 
   it('use a single thing once, whoever else is in the group', async () => {
-    const racers = times(48).map((place) =>
-      keep('a', place % 6 === 0 ? 'the single thing' : `racer ${place}`),
-    );
+    const racers = times(48).map((place) => keep('a', place % 6 === 0 ? 'the single thing' : `racer ${place}`));
     const outcomes = await Promise.allSettled(racers);
     const ofSingle = outcomes.filter((_, place) => place % 6 === 0);
     expect(ofSingle.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
@@ -183,10 +177,7 @@ describe('Changes that wait at the same time on PostgreSQL', () => {
 
   it('all fail when their connection is lost, as what is not known to have happened', async () => {
     const { url } = database as TestDatabase;
-    const waiting = [
-      sql.queryTogether('lost', WAIT, [5]),
-      ...times(3).map((place) => keep('lost', `lost ${place}`)),
-    ].map((call) =>
+    const waiting = [sql.queryTogether('lost', WAIT, [5]), ...times(3).map((place) => keep('lost', `lost ${place}`))].map((call) =>
       call.then(
         () => 'answered',
         (error: unknown) => error,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import { FinishDeliveries } from '../../application/sessions/finish-deliveries.ts';
-import { obtain } from '../../bootstrap/wire.ts';
+import { obtain } from '../../bootstrap/wiring/wire.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
@@ -50,8 +50,7 @@ for (const kind of databases()) {
     });
 
     const steps = () => stepsOf(shop.service.service.container.get(Store), 'shop' as TenantId);
-    const offer = (requestId: string, response_type = 'uri') =>
-      shop.call('POST', '/verifier/offer', { response_type, requestId });
+    const offer = (requestId: string, response_type = 'uri') => shop.call('POST', '/verifier/offer', { response_type, requestId });
     const ofPage = async () => {
       const { body } = await offer('page', 'dc-api');
       return { ...body, payload: decode(body.dcApi.requests[0].data.request).payload };
@@ -155,15 +154,10 @@ for (const kind of databases()) {
     }
 
     /** Whatever was answered is over; what was verified stands there only when the session is completed. */
-    async function expectWhole(
-      id: string,
-      isAnswer: boolean,
-      accepted: number,
-      place: string,
-    ): Promise<void> {
+    async function expectWhole(id: string, isAnswer: boolean, accepted: number, place: string): Promise<void> {
       // Who reads sessions sees what is noted late.
       expect((await shop.call('GET', `/session/${id}`)).status, place).to.equal(200);
-      const session = await steps().findSession(id as SessionId);
+      const session = (await steps().session(id as SessionId))?.session;
       const status = session?.status;
       if (!isAnswer) {
         expect([status, session?.outcome], place).to.deep.equal(['fetched', null]);
@@ -184,7 +178,7 @@ for (const kind of databases()) {
     }
 
     async function statusOf(id: string) {
-      return (await steps().findSession(id as SessionId))?.status;
+      return (await steps().session(id as SessionId))?.session?.status;
     }
   });
 }

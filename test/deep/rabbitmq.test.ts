@@ -10,7 +10,7 @@ import type { SessionNotice } from '../../application/ports/event-publisher.ts';
 import { Log, type LogFields } from '../../application/ports/log.ts';
 import type { Task } from '../../application/ports/work-queue.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
-import { type CuttingProxy, cuttingProxy } from '../support/cutting-proxy.ts';
+import { type CuttingProxy, cuttingProxy } from '../support/proxies.ts';
 import { type RabbitMq, startRabbitMq, until } from '../support/rabbitmq.ts';
 
 const acme = 'acme' as TenantId;
@@ -175,13 +175,9 @@ describe('RabbitMQ', () => {
       expect(one.heard, 'here').to.deep.equal([...all, ...others]);
       two.bus.publish(ofSession('last'));
       for (const other of [two, three])
-        await until(
-          'all of it',
-          () => other.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3,
-        );
+        await until('all of it', () => other.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3);
       await until('the other way', () => one.heard.length === 1_204);
-      const told = (member: Member) =>
-        member.heard.filter((wakeUp) => wakeUp.type !== 'session' || wakeUp.sessionId !== 'slast');
+      const told = (member: Member) => member.heard.filter((wakeUp) => wakeUp.type !== 'session' || wakeUp.sessionId !== 'slast');
       for (const member of [one, two, three]) expect(told(member)).to.deep.equal([...all, ...others]);
     });
 
@@ -189,12 +185,7 @@ describe('RabbitMQ', () => {
       const [one, two] = [await joined(), await joined()];
       const outsider = await channel();
       const send = (content: unknown, options: object = {}) =>
-        outsider.publish(
-          WAKE_EXCHANGE,
-          '',
-          Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content)),
-          options,
-        );
+        outsider.publish(WAKE_EXCHANGE, '', Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content)), options);
       const rubbish: readonly unknown[] = [
         Buffer.alloc(0),
         Buffer.from('{'),
@@ -466,7 +457,7 @@ describe('RabbitMQ', () => {
         expect(await other.work.offer(ofKeys('acme'))).to.equal(false);
         expect(performance.now() - start).to.be.lessThan(3_000);
         await until('it is known', () => !other.connection.isWritable);
-        expect(await other.connection.check().catch((error: Error) => error.message)).to.match(/alarm/);
+        expect(await other.connection.assertReachable().catch((error: Error) => error.message)).to.match(/alarm/);
         expect(await other.work.offer(ofKeys('acme'))).to.equal(false);
       } finally {
         await rabbit.unblock();
@@ -506,7 +497,7 @@ describe('RabbitMQ', () => {
       const { url, ca } = rabbit.tls;
       const member = await begin(url, ca);
       await member.isConnected();
-      await member.connection.check();
+      await member.connection.assertReachable();
       const connections = await rabbit.control('list_connections', 'ssl', 'name');
       expect(connections.split('\n').filter((line) => line.startsWith('true'))).to.have.length(1);
       await wait(await begin(url), /^warn: .*certificate/);
@@ -520,7 +511,7 @@ describe('RabbitMQ', () => {
       await wait(await begin(`amqp://guest:guest@${host}/nothing`), /there is no such virtual host/);
       const nobody = await begin('amqp://guest:s3cret@127.0.0.1:9/');
       await wait(nobody, /does not answer \(ECONNREFUSED\)/);
-      expect(await nobody.connection.check().catch((error: Error) => error.message)).to.match(/ECONNREFUSED/);
+      expect(await nobody.connection.assertReachable().catch((error: Error) => error.message)).to.match(/ECONNREFUSED/);
       const odd = await begin(`amqp://guest:%zz@${host}/`).catch((error: Error) => error.message);
       expect(odd).to.match(/^AMQP_URL: /);
     });

@@ -7,8 +7,8 @@ import { StoreUnavailable } from '../../application/ports/store.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
+import { openRaw } from '../support/postgres-server.ts';
 import { present, Shop } from '../support/present.ts';
-import { openRaw } from '../support/raw-sql.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 /** What was found out about writes counts for a second. */
@@ -23,8 +23,7 @@ type Native = { readonly open: boolean; pragma(text: string): unknown };
 function readOnlyConnection(): Lockable {
   const spy = sinon.spy(sqliteDriver().prototype as Native, 'pragma');
   const set = async (how: string) => {
-    for (const native of new Set(spy.thisValues as Native[]))
-      if (native.open) native.pragma(`query_only = ${how}`);
+    for (const native of new Set(spy.thisValues as Native[])) if (native.open) native.pragma(`query_only = ${how}`);
   };
   return { lock: () => set('on'), unlock: () => set('off'), end: () => spy.restore() };
 }
@@ -36,9 +35,7 @@ function readOnlyServer({ url }: TestDatabase): Lockable {
     const { run, close } = await openRaw(url);
     await run('set default_transaction_read_only = off');
     await run(`alter database ${name} ${how} default_transaction_read_only${how === 'set' ? ' = on' : ''}`);
-    await run(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`,
-    );
+    await run(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`);
     await close();
   };
   return { lock: () => set('set'), unlock: () => set('reset'), end: () => {} };
@@ -62,8 +59,7 @@ describe('probes', () => {
     const { version, commit, ...state } = ready.body;
     expect([ready.status, state]).to.deep.equal([200, { status: 'ok', info: up, error: {}, details: up }]);
     expect([version, commit]).to.not.include(undefined);
-    for (const path of ['/health/live', '/health/ready'])
-      expect((await service.call('HEAD', path)).status, path).to.equal(200);
+    for (const path of ['/health/live', '/health/ready']) expect((await service.call('HEAD', path)).status, path).to.equal(200);
   });
 
   it('say that nothing is ready where nothing can be signed, and are ready while one key provider answers', async () => {
@@ -91,11 +87,7 @@ describe('probes', () => {
     leaving.service.drain();
     for (const path of ['/health', '/health/ready']) {
       const { status, body } = await leaving.call('GET', path);
-      expect([status, body.status, body.error]).to.deep.equal([
-        503,
-        'error',
-        { accepting: { status: 'down' } },
-      ]);
+      expect([status, body.status, body.error]).to.deep.equal([503, 'error', { accepting: { status: 'down' } }]);
     }
     expect((await leaving.call('GET', '/health/live')).status).to.equal(200);
     expect((await leaving.call('GET', '/session', { token })).status).to.equal(200);
@@ -124,11 +116,7 @@ for (const kind of databases()) {
     });
 
     const statusOf = async (path: string) => (await shop.service.call('GET', path)).status;
-    const probes = async () => [
-      await statusOf('/health/live'),
-      await statusOf('/health/ready'),
-      await statusOf('/health'),
-    ];
+    const probes = async () => [await statusOf('/health/live'), await statusOf('/health/ready'), await statusOf('/health')];
 
     it('is not ready, reads on, tells writers when to try again, and is ready when it is over', async () => {
       expect(await probes()).to.deep.equal([200, 200, 200]);
@@ -143,8 +131,7 @@ for (const kind of databases()) {
       expect(refused.headers.get('retry-after')).to.match(/^\d+$/);
       await lockable.unlock();
       // The refused write counts for five seconds: others of its size may be refused where a small one is not.
-      for (let left = 130; left > 0 && (await statusOf('/health/ready')) !== 200; left--)
-        await setTimeout(100);
+      for (let left = 130; left > 0 && (await statusOf('/health/ready')) !== 200; left--) await setTimeout(100);
       expect(await probes()).to.deep.equal([200, 200, 200]);
     });
 

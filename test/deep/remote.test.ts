@@ -10,11 +10,7 @@ import { aServerCertificate } from '../support/server-certificate.ts';
 
 const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2000, maxBytes: 1024 } as const;
 
-async function faultOf(
-  client: GuardedHttpClient,
-  url: string,
-  options: object = {},
-): Promise<RemoteFault | number> {
+async function faultOf(client: GuardedHttpClient, url: string, options: object = {}): Promise<RemoteFault | number> {
   try {
     return (await client.request(url, { ...GET, ...options })).status;
   } catch (error) {
@@ -60,10 +56,7 @@ describe('GuardedHttpClient', () => {
   let hits = 0;
   const open: GuardedHttpClient[] = [];
 
-  function client(
-    allow: readonly string[],
-    addresses?: Record<string, readonly string[]>,
-  ): GuardedHttpClient {
+  function client(allow: readonly string[], addresses?: Record<string, readonly string[]>): GuardedHttpClient {
     const resolve = async (host: string) =>
       (addresses?.[host] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     const made = new GuardedHttpClient(addresses === undefined ? { allow } : { allow, resolve });
@@ -146,9 +139,7 @@ describe('GuardedHttpClient', () => {
     });
 
     it('bounds how many calls wait for one origin', async () => {
-      const outcomes = await Promise.all(
-        Array.from({ length: 140 }, () => faultOf(local, url('/silent'), { timeoutMs: 300 })),
-      );
+      const outcomes = await Promise.all(Array.from({ length: 140 }, () => faultOf(local, url('/silent'), { timeoutMs: 300 })));
       expect(outcomes.filter((outcome) => outcome === 'busy')).to.have.length(12);
       expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(128);
       expect(await faultOf(local, url('/exact'))).to.equal(200);
@@ -162,14 +153,11 @@ describe('GuardedHttpClient', () => {
       open.push(made);
       return made;
     };
-    const origins = (count: number) =>
-      Array.from({ length: count }, (_, index) => `http://n${index}.example:${port}`);
+    const origins = (count: number) => Array.from({ length: count }, (_, index) => `http://n${index}.example:${port}`);
 
     it('gives them their share and no more, so that others call as before', async () => {
       const crowded = many();
-      const silent = origins(1_200).map((origin) =>
-        faultOf(crowded, `${origin}/silent`, { timeoutMs: 2_000 }),
-      );
+      const silent = origins(1_200).map((origin) => faultOf(crowded, `${origin}/silent`, { timeoutMs: 2_000 }));
       await new Promise((resolve) => setTimeout(resolve, 500));
       const start = performance.now();
       const innocent = { tenantId: 'innocent' };
@@ -181,8 +169,7 @@ describe('GuardedHttpClient', () => {
     });
 
     it('keeps a bounded number of connections for later', async () => {
-      const connections = () =>
-        new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+      const connections = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
       const crowded = many();
       const before = await connections();
       for (const origin of origins(700)) expect(await faultOf(crowded, `${origin}/exact`)).to.equal(200);
@@ -329,16 +316,12 @@ describe('GuardedHttpClient', () => {
       expect(await reasonOf(listed, `https://secure.example:${port}/`)).to.equal(
         'unreachable (TLS: the server does not speak TLS at this port)',
       );
-      expect(await reasonOf(listed, 'https://secure.example:1/')).to.equal(
-        'unreachable (the connection was refused)',
-      );
+      expect(await reasonOf(listed, 'https://secure.example:1/')).to.equal('unreachable (the connection was refused)');
       expect(await reasonOf(listed, `http://secure.example:${port}/broken`)).to.match(
         /^unreachable \(the connection was (?:reset|closed before the response was complete)\)$/,
       );
       expect(await reasonOf(listed, 'https://nowhere.example/')).to.match(/^unreachable \(DNS: /);
-      expect(await reasonOf(client([]), `https://127.0.0.1:${securePort}/`), 'says no more').to.equal(
-        'refused_address',
-      );
+      expect(await reasonOf(client([]), `https://127.0.0.1:${securePort}/`), 'says no more').to.equal('refused_address');
     } finally {
       secure.closeAllConnections();
       secure.close();
@@ -370,13 +353,7 @@ describe('AddressGuard', () => {
   });
 
   it('reads hosts, networks and addresses, with and without port', () => {
-    const guard = new AddressGuard([
-      'Backend.Example',
-      '10.0.0.0/8',
-      '192.168.0.1:8080',
-      '[fd00::1]:443',
-      '::1',
-    ]).of('acme');
+    const guard = new AddressGuard(['Backend.Example', '10.0.0.0/8', '192.168.0.1:8080', '[fd00::1]:443', '::1']).of('acme');
     expect(guard.isListedHost('backend.example', 1)).to.equal(true);
     expect(guard.isListedHost('xbackend.example', 1)).to.equal(false);
     expect(guard.isListedAddress('10.200.0.1', 1)).to.equal(true);
@@ -400,10 +377,7 @@ describe('AddressGuard', () => {
     }
     expect(signed.permits({ ...target, port: 25 }, '93.184.215.14')).to.equal(false);
     for (const url of ['http://93.184.215.14/ca.crl', 'http://ca.example/ca.crl']) {
-      expect([signed.refuses(url), plain.refuses(url.replace('ca.example', '8.8.8.8'))], url).to.deep.equal([
-        false,
-        true,
-      ]);
+      expect([signed.refuses(url), plain.refuses(url.replace('ca.example', '8.8.8.8'))], url).to.deep.equal([false, true]);
     }
     for (const url of [
       'http://93.184.215.14:8080/ca.crl',
@@ -418,12 +392,7 @@ describe('AddressGuard', () => {
   });
 
   describe('without a name server', () => {
-    const guard = new AddressGuard([
-      'backend.internal',
-      '*.cluster.example:8080',
-      '10.1.0.0/16',
-      '[::1]:9000',
-    ]).of('acme');
+    const guard = new AddressGuard(['backend.internal', '*.cluster.example:8080', '10.1.0.0/16', '[::1]:9000']).of('acme');
     const bare = new AddressGuard(['backend.internal']).of('acme');
     const certain = [
       'https://127.0.0.1/claims',
@@ -464,17 +433,7 @@ describe('AddressGuard', () => {
   });
 
   it('does not start with an entry that it cannot read', () => {
-    for (const entry of [
-      '',
-      '*',
-      '*.',
-      'https://a.example',
-      'a.example/path',
-      '10.0.0.0/33',
-      '127.1',
-      '1.2.3.4.5',
-      'a b',
-    ]) {
+    for (const entry of ['', '*', '*.', 'https://a.example', 'a.example/path', '10.0.0.0/33', '127.1', '1.2.3.4.5', 'a b']) {
       expect(() => new AddressGuard([entry]), entry).to.throw('OUTBOUND_ALLOW');
     }
   });

@@ -66,14 +66,12 @@ for (const workers of ['1', '2']) {
         await setTimeout(400);
         const direct = callsTo(old.address);
         const statuses = [];
-        for (const path of ['/health/ready', '/health', '/health/live', '/'])
-          statuses.push((await direct.call('GET', path)).status);
+        for (const path of ['/health/ready', '/health', '/health/live', '/']) statuses.push((await direct.call('GET', path)).status);
         expect(statuses, 'while it drains').to.deep.equal([503, 503, 200, 200]);
         expect(await old.ended, old.errors).to.equal(0);
         expect(answered - before).to.be.greaterThan(20);
         services[index] = await WorkerService.startAt(port, environment);
-        while ((await callsTo(services[index].address).call('GET', '/health/ready')).status !== 200)
-          await setTimeout(50);
+        while ((await callsTo(services[index].address).call('GET', '/health/ready')).status !== 200) await setTimeout(50);
         await setTimeout(200);
       }
       isOver = true;

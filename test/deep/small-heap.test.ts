@@ -33,24 +33,20 @@ describe('A service with a small heap', () => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     const port = await freePort(createTcpServer);
     address = `http://localhost:${port}`;
-    child = spawn(
-      process.execPath,
-      [...startOptions().nodeOptions, `--max-old-space-size=${HEAP_MEBIBYTES}`, startedProgram()],
-      {
-        env: {
-          ...bareEnvironment(),
-          PORT: String(port),
-          DATA_FOLDER: folder,
-          AUTH_CLIENT_ID: ROOT.clientId,
-          AUTH_CLIENT_SECRET: ROOT.secret,
-          MASTER_SECRET: 'a master secret for a service with a small heap',
-          LOG_LEVEL: 'error',
-          RATE_LIMIT_TOKEN: '0',
-          RATE_LIMIT_NONCE: '0',
-        },
-        stdio: ['ignore', 'ignore', 'pipe'],
+    child = spawn(process.execPath, [...startOptions().nodeOptions, `--max-old-space-size=${HEAP_MEBIBYTES}`, startedProgram()], {
+      env: {
+        ...bareEnvironment(),
+        PORT: String(port),
+        DATA_FOLDER: folder,
+        AUTH_CLIENT_ID: ROOT.clientId,
+        AUTH_CLIENT_SECRET: ROOT.secret,
+        MASTER_SECRET: 'a master secret for a service with a small heap',
+        LOG_LEVEL: 'error',
+        RATE_LIMIT_TOKEN: '0',
+        RATE_LIMIT_NONCE: '0',
       },
-    );
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     child.stderr?.on('data', (chunk: Buffer) => {
       errors += chunk.toString();
     });
@@ -101,10 +97,7 @@ describe('A service with a small heap', () => {
     for (let i = 0; i < TENANTS; i++) {
       const made = await call('POST', '/tenant', root, { id: `t${i}`, name: `T${i}`, roles: TENANT_ROLES });
       expect(made.status, made.text).to.equal(201);
-      const token = await tokenOf(
-        `t${i}-admin`,
-        (await call('GET', `/client/t${i}-admin/secret`, root)).body.secret,
-      );
+      const token = await tokenOf(`t${i}-admin`, (await call('GET', `/client/t${i}-admin/secret`, root)).body.secret);
       tokens.push(token);
       let written = 0;
       // Up to the quota of bytes.
@@ -113,10 +106,7 @@ describe('A service with a small heap', () => {
         const body = { id: `c${written}`, responseMode: 'direct_post', dcql_query };
         const answer = await call('POST', '/verifier/config', token, body);
         if (answer.status !== 201) {
-          expect([answer.status, /QUOTA_CONFIG_BYTES/.test(answer.text)], answer.text).to.deep.equal([
-            409,
-            true,
-          ]);
+          expect([answer.status, /QUOTA_CONFIG_BYTES/.test(answer.text)], answer.text).to.deep.equal([409, true]);
           break;
         }
       }

@@ -1,11 +1,18 @@
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { openDatabase } from '../../adapters/persistence/database.ts';
-import type { Database } from '../../adapters/persistence/opened.ts';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { openDatabase } from '../../adapters/persistence/opening/database.ts';
+import type { Database } from '../../adapters/persistence/opening/opened.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { type SqliteRun, type SqliteSql, sqliteSql } from '../../adapters/persistence/sqlite/sql.ts';
 import { named } from '../../adapters/persistence/statement.ts';
 import { StoreUnavailable } from '../../application/ports/store.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { addTenant } from '../contract/store/builders.ts';
 import { databases, openRaw, rawSql, type TestDatabase } from '../support/databases.ts';
+import type { GroupAssignment } from '../support/group-child.ts';
 import { transactionsIn } from '../support/write-ahead-log.ts';
 
 const PUT = named('put_note', 'insert into notes (id, text) values ($1, $2)');
@@ -35,13 +42,9 @@ describe('Changes that are written together on sqlite', () => {
   const put = (id: string, text = '') => sql.grouped((run) => run.change(PUT, id, text));
   const many = <T>(count: number, work: (index: number) => Promise<T>) =>
     Promise.allSettled(Array.from({ length: count }, (_, index) => work(index)));
-  const stored = () =>
-    rawSql(database.url, async (run) =>
-      (await run('select id from notes order by id')).map(({ id }) => String(id)),
-    );
+  const stored = () => rawSql(database.url, async (run) => (await run('select id from notes order by id')).map(({ id }) => String(id)));
   const transactions = () => transactionsIn(readFileSync(`${database.url.slice('sqlite:'.length)}-wal`));
-  const outcomesOf = (settled: readonly PromiseSettledResult<unknown>[]) =>
-    settled.map(({ status }) => status);
+  const outcomesOf = (settled: readonly PromiseSettledResult<unknown>[]) => settled.map(({ status }) => status);
 
   it('are one transaction, whose number shows in the write-ahead log', async () => {
     const before = transactions();
@@ -94,11 +97,7 @@ describe('Changes that are written together on sqlite', () => {
     const won = settled.flatMap(({ status }, index) => (status === 'fulfilled' ? [index] : []));
     expect(won).to.deep.equal([1, ...won.filter((index) => index % 3 === 2)]);
     expect(won).to.have.length(11);
-    const expected = won.flatMap((index) => [
-      `first ${index}`,
-      `second ${index}`,
-      index === 1 ? 'once' : `third ${index}`,
-    ]);
+    const expected = won.flatMap((index) => [`first ${index}`, `second ${index}`, index === 1 ? 'once' : `third ${index}`]);
     expect(await stored()).to.deep.equal(expected.toSorted());
   });
 
@@ -130,8 +129,7 @@ describe('Changes that are written together on sqlite', () => {
       native.pragma('busy_timeout = 50');
       await beside.run('begin immediate');
       const settled = await many(10, (index) => put(String(index)));
-      for (const result of settled)
-        expect(result.status === 'rejected' && result.reason).to.be.instanceOf(StoreUnavailable);
+      for (const result of settled) expect(result.status === 'rejected' && result.reason).to.be.instanceOf(StoreUnavailable);
       await beside.run('rollback');
       await put('after');
       expect(await stored()).to.deep.equal(['after']);
@@ -188,5 +186,60 @@ describe('Changes that are written together on sqlite', () => {
     const settled = await many(10_010, (index) => put(String(index)));
     expect(outcomesOf(settled).filter((status) => status === 'rejected')).to.have.length(10);
     expect(await stored()).to.have.length(10_000);
+  });
+});
+
+const MASTER_SECRET = 'a master secret of decent length';
+const CHILD = fileURLToPath(new URL('../support/group-child.ts', import.meta.url));
+
+/** What a process was told stays, and what it was told has failed does not, however it ends. */
+describe('Changes written together on sqlite by a process that', () => {
+  let database: TestDatabase;
+  let tenantId: TenantId;
+  const [kind] = databases();
+  beforeEach(async () => {
+    database = (await kind?.open()) as TestDatabase;
+    const cipher = new MasterCipher({ masterSecrets: [MASTER_SECRET] });
+    const store = await OrmStore.open({ url: database.url, poolSize: 2 }, cipher);
+    tenantId = await addTenant(store);
+    await store.close();
+  });
+  afterEach(() => database.drop());
+
+  /** @param before what the shell does first. */
+  async function said(assignment: Pick<GroupAssignment, 'rounds' | 'dies'>, before = ':') {
+    const asked: GroupAssignment = {
+      url: database.url,
+      masterSecret: MASTER_SECRET,
+      tenantId,
+      ...assignment,
+    };
+    const script = `${before}; exec "$@"`;
+    const output = await new Promise<string>((resolve) => {
+      const words = ['-c', script, 'sh', process.execPath, CHILD, JSON.stringify(asked)];
+      execFile('/bin/sh', words, { maxBuffer: 2 ** 24 }, (_error, stdout) => resolve(stdout));
+    });
+    const lines = output.split('\n').filter((line) => line !== '');
+    const ids = (word: string) => lines.flatMap((line) => (line.startsWith(`${word} `) ? [line.slice(word.length + 1)] : []));
+    return { lines, done: ids('done'), unavailable: ids('StoreUnavailable') };
+  }
+  const stored = () => rawSql(database.url, async (run) => (await run('select id from sessions')).map(({ id }) => String(id)));
+
+  it('is killed right after an answer are there', async () => {
+    const { done, lines } = await said({ rounds: 5, dies: true });
+    expect(lines).to.have.lengthOf.above(160);
+    expect(await stored()).to.include.members(done);
+  });
+
+  it('cannot write any more are there if they were done, and gone if they failed', async () => {
+    const size = statSync(database.url.slice('sqlite:'.length)).size;
+    // In blocks of 512 bytes: the log finds no room beyond, in the middle of a commit.
+    const room = `ulimit -f ${Math.ceil(size / 512) + 500}; trap '' XFSZ`;
+    const { done, unavailable, lines } = await said({ rounds: 200, dies: false }, room);
+    expect(lines).to.have.length(8_000);
+    expect(done).to.have.lengthOf.above(0);
+    expect(unavailable).to.have.lengthOf.above(0);
+    expect(done.length + unavailable.length).to.equal(8_000);
+    expect((await stored()).toSorted()).to.deep.equal(done.toSorted());
   });
 });

@@ -8,7 +8,7 @@ import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { Store } from '../../application/ports/store.ts';
 import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
 import { aBatch, addList, addTenant, aKeyChain, aUse, NOW, openOffer } from '../contract/store/builders.ts';
-import { stepsOf } from '../contract/store/steps.ts';
+import { batchIssuance, stepsOf } from '../contract/store/steps.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import type { Assignment } from '../support/race-child.ts';
 import { type Result, race, type Track } from '../support/races.ts';
@@ -49,8 +49,8 @@ async function expectOneWinner(store: Store, track: Track, results: readonly Res
   expect(await steps.statusList(track.listId)).to.include({ usedEntries: callers, version: 1 + callers });
   const entries = await steps.statusEntries(track.listId, 0);
   expect(new Set(entries.map(({ index }) => index)).size).to.equal(callers);
-  expect(await steps.issuedBatches(track.issuedSessionId)).to.have.length(Math.min(callers, MAX_ISSUANCES));
-  expect(await steps.findSession(track.issuedSessionId)).to.include({ status: 'completed', version: 2 });
+  expect((await steps.issued(track.issuedSessionId))?.batches).to.have.length(Math.min(callers, MAX_ISSUANCES));
+  expect((await steps.session(track.issuedSessionId))?.session).to.include({ status: 'completed', version: 2 });
   expect(await steps.sessionEvents(track.issuedSessionId, 0, 10)).to.have.length(2);
 }
 
@@ -123,9 +123,7 @@ for (const kind of databases()) {
       const reader = (async () => {
         while (writing) await read();
       })();
-      await Promise.all(
-        Array.from({ length: 100 }, (_, index) => steps.changeStatuses([{ listId, index, status: 1 }], NOW)),
-      );
+      await Promise.all(Array.from({ length: 100 }, (_, index) => steps.commit({ statuses: [{ listId, index, status: 1 }] })));
       writing = false;
       await reader;
       await read();
@@ -139,10 +137,8 @@ for (const kind of databases()) {
       const steps = stepsOf(store, tenantId);
       await Promise.all(
         Array.from({ length: 60 }, (_, caller) => {
-          const changes = lists.flatMap(({ id: listId }) =>
-            [1, 2].map((index) => ({ listId, index, status: 2 * (caller % 2) })),
-          );
-          return steps.changeStatuses(caller % 2 === 0 ? changes : changes.toReversed(), NOW);
+          const changes = lists.flatMap(({ id: listId }) => [1, 2].map((index) => ({ listId, index, status: 2 * (caller % 2) })));
+          return steps.commit({ statuses: caller % 2 === 0 ? changes : changes.toReversed() });
         }),
       );
       const heads = await steps.statusListVersions(lists.map(({ id }) => id));
@@ -154,12 +150,10 @@ for (const kind of databases()) {
       const steps = stepsOf(store, tenantId);
       const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('c_nonce')];
       const results = await Promise.all(
-        Array.from({ length: 50 }, (_, caller) =>
-          steps.remember(caller % 2 === 0 ? values : values.toReversed()),
-        ),
+        Array.from({ length: 50 }, (_, caller) => steps.commit({ uses: caller % 2 === 0 ? values : values.toReversed() })),
       );
-      expect(results.filter(Boolean)).to.have.length(1);
-      for (const value of values) expect(await steps.remember([value])).to.equal(false);
+      expect(results.filter(({ done }) => done)).to.have.length(1);
+      for (const value of values) expect(await steps.commit({ uses: [value] })).to.include({ done: false });
     });
 
     it('with one value among many spend a credential request once', async () => {
@@ -167,22 +161,18 @@ for (const kind of databases()) {
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
       const [jti, ...nonces] = [aUse('dpop_jti'), ...Array.from({ length: 50 }, () => aUse('c_nonce'))];
-      const claims = await Promise.all(
-        nonces.map((nonce) => steps.claimCredentialRequest(session.publicId, [jti, nonce])),
-      );
+      const claims = await Promise.all(nonces.map((nonce) => steps.claimCredentialRequest(session.publicId, [jti, nonce])));
       expect(claims.filter((claim) => claim?.replayed === undefined)).to.have.length(1);
       // The nonces of the refused requests are still good.
-      const again = await Promise.all(nonces.map((nonce) => steps.remember([nonce])));
-      expect(again.filter(Boolean)).to.have.length(49);
+      const again = await Promise.all(nonces.map((nonce) => steps.commit({ uses: [nonce] })));
+      expect(again.filter(({ done }) => done)).to.have.length(49);
     });
 
     it('of wallets that fetch change the session once, and all see it fetched', async () => {
       const tenantId = await addTenant(store);
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
-      const fetches = await Promise.all(
-        Array.from({ length: 50 }, () => steps.fetchSession(session.publicId, NOW)),
-      );
+      const fetches = await Promise.all(Array.from({ length: 50 }, () => steps.fetchSession(session.publicId, NOW)));
       expect(fetches.filter((fetch) => fetch?.changed)).to.have.length(1);
       expect(fetches.every((fetch) => fetch?.session?.status === 'fetched')).to.equal(true);
     });
@@ -192,24 +182,17 @@ for (const kind of databases()) {
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
       const outcomes = Array.from({ length: 25 }, () => steps.recordOutcome(session, 'fail', {}, NOW));
-      const issuances = Array.from({ length: 25 }, () =>
-        steps.recordIssuance(session.id, aBatch(session), 1, 1, NOW),
-      );
+      const issuances = Array.from({ length: 25 }, () => steps.commit(batchIssuance(session.id, aBatch(session), 1, 1)));
       const failed = (await Promise.all(outcomes)).filter((version) => version !== undefined).length;
-      const completed = (await Promise.all(issuances)).filter((result) => result?.changed).length;
+      const completed = (await Promise.all(issuances)).filter((result) => result.done && result.session?.moved).length;
       expect(failed + completed).to.equal(1);
       const events = await steps.sessionEvents(session.id, 0, 10);
-      expect(events.map(({ status }) => status)).to.deep.equal([
-        'active',
-        failed === 1 ? 'failed' : 'completed',
-      ]);
+      expect(events.map(({ status }) => status)).to.deep.equal(['active', failed === 1 ? 'failed' : 'completed']);
     });
 
     it('of instances for one lease have one winner', async () => {
       const name = randomUUID();
-      const leases = await Promise.all(
-        Array.from({ length: 50 }, (_, holder) => store.maintenance.tryLease(name, `${holder}`, NOW, 60)),
-      );
+      const leases = await Promise.all(Array.from({ length: 50 }, (_, holder) => store.maintenance.tryLease(name, `${holder}`, NOW, 60)));
       expect(leases.filter(Boolean)).to.have.length(1);
     });
 

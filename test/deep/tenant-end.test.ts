@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { RemoveEndedTenants } from '../../application/tenants/remove-ended-tenants.ts';
-import { obtain } from '../../bootstrap/wire.ts';
+import { obtain } from '../../bootstrap/wiring/wire.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { openStream } from '../support/sse.ts';
@@ -83,14 +83,9 @@ for (const kind of databases()) {
           const look = async (at: string) => {
             const { status, text } = await service.call('GET', at, { headers: { Accept: accept } });
             // The reference of the request is another one each time.
-            return [
-              status,
-              text.replaceAll(/[0-9a-z]+-[0-9a-z]+(?=<|")/g, '…').replaceAll('nobody', 'trial'),
-            ];
+            return [status, text.replaceAll(/[0-9a-z]+-[0-9a-z]+(?=<|")/g, '…').replaceAll('nobody', 'trial')];
           };
-          expect(await look(address), address).to.deep.equal(
-            await look(address.replace('/trial/', '/nobody/')),
-          );
+          expect(await look(address), address).to.deep.equal(await look(address.replace('/trial/', '/nobody/')));
         }
       }
     });

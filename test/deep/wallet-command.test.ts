@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
-import { framesOf } from '../support/docs-walk.ts';
-import type { Ended } from '../support/run-command.ts';
+import { framesOf } from '../support/docs-pages.ts';
+import type { Ended } from '../support/programs.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const WALLET = join(ROOT, 'tools/wallet/main.ts');
+const WALLET = join(ROOT, 'packages/wallet/src/main.ts');
 const PAGE = readFileSync(join(ROOT, 'docs/wallet-simulator.md'), 'utf8');
 
 describe('npm run wallet', () => {
@@ -69,8 +69,7 @@ describe('npm run wallet', () => {
       ...more,
     });
   const ask = () => post('/verifier/offer', { response_type: 'uri', requestId: 'degree' });
-  const session = async (id: string) =>
-    (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
+  const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
 
   const run = (file: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
     new Promise<Ended>((resolve) => {
@@ -108,10 +107,7 @@ describe('npm run wallet', () => {
   it('takes a transaction code, a page that has a link, and the page of the issuer', async () => {
     const { uri } = await offer({ tx_code: '493536' });
     const without = await wallet(uri, '--yes');
-    expect([without.code, without.stderr]).to.deep.equal([
-      2,
-      'the offer wants a transaction code: give it by --tx-code\n',
-    ]);
+    expect([without.code, without.stderr]).to.deep.equal([2, 'the offer wants a transaction code: give it by --tx-code\n']);
     expect((await wallet(uri, '--yes', '--tx-code', '493536')).code).to.equal(0);
 
     const inPage = (await ask()).uri.replaceAll('&', '&#38;');
@@ -203,7 +199,6 @@ describe('npm run wallet', () => {
       expect(code, `${command}\n${stdout}${stderr}`).to.equal(0);
     }
     const { stdout } = await run(process.execPath, [WALLET, '--help']);
-    for (const [option] of stdout.matchAll(/--[a-z-]+(?= )/g))
-      if (option !== '--help') expect(PAGE, option).to.include(`\`${option}`);
+    for (const [option] of stdout.matchAll(/--[a-z-]+(?= )/g)) if (option !== '--help') expect(PAGE, option).to.include(`\`${option}`);
   });
 });

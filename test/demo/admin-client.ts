@@ -22,8 +22,7 @@ export class AdminClient {
         client_secret: this.#secret,
       }),
     });
-    if (!answer.ok)
-      throw new Error(`no access token for ${this.#clientId}: ${answer.status} ${await answer.text()}`);
+    if (!answer.ok) throw new Error(`no access token for ${this.#clientId}: ${answer.status} ${await answer.text()}`);
     const { access_token: token } = (await answer.json()) as { access_token: string };
     this.#token = token;
     return token;

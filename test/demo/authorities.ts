@@ -31,11 +31,7 @@ export class Authorities {
   readonly #closeLists: () => Promise<void>;
   #units = 0;
 
-  private constructor(
-    provider: WalletProvider,
-    registrar: TestRegistrar,
-    lists: Pick<Authorities, 'listAddress' | 'close'>,
-  ) {
+  private constructor(provider: WalletProvider, registrar: TestRegistrar, lists: Pick<Authorities, 'listAddress' | 'close'>) {
     this.provider = provider;
     this.registrar = registrar;
     this.listAddress = lists.listAddress;
@@ -71,10 +67,8 @@ export class Authorities {
     const keyOf = (jwk: Jwk) => ({ jwk }) as unknown as HolderKey;
     const unit: WalletUnit = {
       clientId: provider.clientId,
-      attestation: (instance) =>
-        provider.attestation(keyOf(instance), { payload: { client_status: maintained } }),
-      keyAttestation: (keys, nonce) =>
-        provider.keyAttestation(keys.map(keyOf), { nonce, payload: { key_storage_status: maintained } }),
+      attestation: (instance) => provider.attestation(keyOf(instance), { payload: { client_status: maintained } }),
+      keyAttestation: (keys, nonce) => provider.keyAttestation(keys.map(keyOf), { nonce, payload: { key_storage_status: maintained } }),
     };
     return { unit, revoke: () => provider.statuses.set(index, 1) };
   }

@@ -34,8 +34,7 @@ export async function startBackend(apiKey: string): Promise<DemoBackend> {
       const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
       calls.push({ path: request.url ?? '', body });
       response.writeHead(200, { 'Content-Type': 'application/json' });
-      const answer =
-        request.url === '/claims' ? { [String(body['credential_configuration_id'])]: CITIZEN } : {};
+      const answer = request.url === '/claims' ? { [String(body['credential_configuration_id'])]: CITIZEN } : {};
       response.end(JSON.stringify(answer));
     });
   });

@@ -12,8 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBackend } from './backend.ts';
 import { EU_HEADLINE, tellEuropeanStory } from './eu-story.ts';
-import { explain } from './explain.ts';
-import { done, fact, headline, step } from './narrator.ts';
+import { done, explain, fact, headline, step } from './narrator.ts';
 import { type Options, readOptions, USAGE } from './options.ts';
 import { freePort, startProcess } from './process.ts';
 import { tellStory } from './story.ts';
@@ -58,10 +57,7 @@ async function main({ keep: isKept, once, eu }: Options): Promise<void> {
     if (!eu) await tellStory(tenant, backend);
     done(`Everything happened, in ${((performance.now() - began) / 1000).toFixed(1)} seconds.`);
     if (!keep) {
-      fact(
-        'see it yourself',
-        'in a terminal, or with --keep, the service stays and prints a link to a playground',
-      );
+      fact('see it yourself', 'in a terminal, or with --keep, the service stays and prints a link to a playground');
       return await stop();
     }
     headline('See it yourself: open this link, it logs you in. Stop everything with Ctrl+C.');
@@ -70,8 +66,7 @@ async function main({ keep: isKept, once, eu }: Options): Promise<void> {
     fact('API reference', `${address}/docs`);
     fact('tenant client', `${tenant.clientId} / ${tenant.secret}`);
     fact('root client', `${service.root.clientId} / ${service.root.secret}`);
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => void stop().then(() => process.exit(0)));
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop().then(() => process.exit(0)));
   } catch (error) {
     await stop();
     throw error;

@@ -1,10 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { approve } from '../wallets/openid4vc/browser.ts';
-import {
-  type PresentationRequest,
-  readableClaims,
-  type StoredCredential,
-} from '../wallets/openid4vc/credentials.ts';
+import { type PresentationRequest, readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 import type { AdminClient } from './admin-client.ts';
 import { Authorities } from './authorities.ts';
@@ -16,8 +12,7 @@ import type { Session } from './story.ts';
 import { StrictReader } from './strict-reader.ts';
 import type { DemoTenant } from './tenant.ts';
 
-export const EU_HEADLINE =
-  'Vidimus under the profile `eu`: an attested wallet, a registered issuer and relying party';
+export const EU_HEADLINE = 'Vidimus under the profile `eu`: an attested wallet, a registered issuer and relying party';
 
 const PID = { format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } };
 const MDL = { format: 'mso_mdoc', meta: { doctype_value: 'org.iso.18013.5.1.mDL' } };
@@ -39,10 +34,7 @@ export async function tellEuropeanStory({
   onStop(() => authorities.close());
   fact('registrar and access certificates', authorities.registrar.url);
   fact('wallet provider and its status list', authorities.provider.url);
-  fact(
-    'trust lists',
-    `${authorities.provider.url}/lote, ${authorities.listAddress}/{access-certificates,registrars}`,
-  );
+  fact('trust lists', `${authorities.provider.url}/lote, ${authorities.listAddress}/{access-certificates,registrars}`);
   const stolen = authorities.newUnit();
   stolen.revoke();
 
@@ -80,8 +72,7 @@ async function collect({ address, admin, wallet, reader }: Holder & { readonly a
   const second = await offer(admin, 'authorization_code', 'mdl');
   const [licence] = await wallet.acceptByCode(second.uri, approve);
   assert(licence, 'the wallet received no driving licence');
-  for (const { session } of [first, second])
-    assert.equal((await admin.get<Session>(`/session/${session}`)).status, 'completed');
+  for (const { session } of [first, second]) assert.equal((await admin.get<Session>(`/session/${session}`)).status, 'completed');
   fact('driving licence', 'by a pushed request, PKCE and a page to approve');
   return { pid, licence, offer: first };
 }
@@ -119,11 +110,7 @@ async function show(holder: Holder, pid: StoredCredential, licence: StoredCreden
   fact('the car rental learned', JSON.stringify(shown));
 }
 
-async function revoke(
-  holder: Holder,
-  issued: { readonly session: string },
-  pid: StoredCredential,
-): Promise<void> {
+async function revoke(holder: Holder, issued: { readonly session: string }, pid: StoredCredential): Promise<void> {
   step('8. The ministry revokes the person ID, and it is refused');
   await holder.admin.post('/session/revoke', { sessionId: issued.session, status: 1 });
   const { session, read } = await ask(holder, 'age-check');
@@ -142,10 +129,7 @@ async function ask({ admin, wallet, reader }: Holder, requestId: string): Promis
   const { uri, session } = await admin.post<{ uri: string; session: string }>('/verifier/offer', body);
   const read = await wallet.readRequest(uri);
   const who = await reader.checkRequest(read.signedBy, read.payload);
-  detail(
-    'the wallet reads',
-    `signed under an authority on the list, registered for every claim; asked by ${who}`,
-  );
+  detail('the wallet reads', `signed under an authority on the list, registered for every claim; asked by ${who}`);
   return { session, read };
 }
 

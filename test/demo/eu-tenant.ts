@@ -35,18 +35,12 @@ export async function createEuropeanTenant(
   detail('POST /registrar/access-certificate', 'requests and metadata are signed under a public authority');
   const issuer = example('issuance/config.json', backend) as object;
   await admin.post('/issuer/config', { ...issuer, batchSize: 2, ...authorities.issuer() });
-  detail(
-    'POST /issuer/config',
-    'wallets of listed providers alone; a registration certificate in the metadata',
-  );
+  detail('POST /issuer/config', 'wallets of listed providers alone; a registration certificate in the metadata');
   for (const file of ['pid', 'mdl']) {
     const body = example(`issuance/credentials/${file}.json`, backend) as object;
     await admin.post('/issuer/credentials', { ...body, credentialReusePolicy: REUSE });
   }
-  detail(
-    'POST /issuer/credentials',
-    'two types, which the registrar registers, and how often a copy is shown',
-  );
+  detail('POST /issuer/credentials', 'two types, which the registrar registers, and how often a copy is shown');
   for (const file of ['age-check', 'licence-check']) {
     const body = example(`presentation/${file}.json`, backend) as object;
     await admin.post('/verifier/config', { ...body, registrationCert: { body: {} }, redirectUri: DONE });

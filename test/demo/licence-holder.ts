@@ -18,10 +18,7 @@ export const LICENCE_CLAIMS = {
  * The packages of the wallet know no mdocs, so the device's part is made here: the elements that were asked for, and a
  * signature over this request (ISO/IEC 18013-5 section 9.1.3, OpenID4VP 1.0 appendix B.2.6.1).
  */
-export function presentLicence(
-  { clientId, payload }: PresentationRequest,
-  { text, holder }: StoredCredential,
-): Record<string, string[]> {
+export function presentLicence({ clientId, payload }: PresentationRequest, { text, holder }: StoredCredential): Record<string, string[]> {
   const { jwks } = payload['client_metadata'] as { jwks: { keys: PublicJwk[] } };
   const transcript = redirectTranscript({
     clientId,

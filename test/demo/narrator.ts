@@ -20,3 +20,22 @@ export function fact(label: string, text: string): void {
 export function done(text: string): void {
   console.log(`\n${styleText(['bold', 'green'], text)}\n`);
 }
+
+/** What somebody who meets this can do about it. */
+const ADVICE: readonly [RegExp, string][] = [
+  [/^port \d+ is taken/, 'Another program listens there, perhaps a demo that was kept. End it, or set PORT.'],
+  [/^the service did not start/, 'The lines above are what the service said. Run `npm ci`, then the demo again.'],
+  [/Cannot find (package|module)/, 'Run `npm ci`, then the demo again.'],
+  [/ENOSPC|EACCES|EROFS/, 'The demo keeps its data in a temporary folder: make room there, or name another by TMPDIR.'],
+  [/fetch failed|ECONNREFUSED|ECONNRESET/, 'The service, or what runs beside it, ended or cannot be reached on this machine.'],
+];
+const OTHERWISE =
+  'Run it again. If it fails again, something is wrong with this version: report the line above with what was printed before it.';
+
+/** A failure without its stack: what happened, and what to do. */
+export function explain(error: unknown): string {
+  const { message, cause } = error instanceof Error ? error : new Error(String(error));
+  const reason = cause instanceof Error ? `${message} (${cause.message})` : message;
+  const [, advice = OTHERWISE] = ADVICE.find(([words]) => words.test(reason)) ?? [];
+  return `The demo failed: ${reason.trim()}\nWhat to do: ${advice}`;
+}

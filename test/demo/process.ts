@@ -34,9 +34,7 @@ export async function freePort(createServer: typeof createTcpServer): Promise<nu
 function isFree(port: number, createServer: typeof createTcpServer): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
-    );
+    probe.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(false) : reject(error)));
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }
@@ -48,8 +46,7 @@ export async function startProcess(options: {
 }): Promise<ServiceProcess> {
   const { port } = new URL(options.address);
   // Whoever has it would be taken for the service that is started here.
-  if (!(await isFree(Number(port), createTcpServer)))
-    throw new Error(`port ${port} is taken; set PORT to another one`);
+  if (!(await isFree(Number(port), createTcpServer))) throw new Error(`port ${port} is taken; set PORT to another one`);
   // Built, it is started as it was built.
   const ending = extname(fileURLToPath(import.meta.url));
   const main = fileURLToPath(new URL(`../../bootstrap/main${ending}`, import.meta.url));
@@ -68,9 +65,7 @@ export async function startProcess(options: {
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  const secrets = parseEnv(
-    readFileSync(join(options.environment['DATA_FOLDER'] ?? '', 'secrets.env'), 'utf8'),
-  );
+  const secrets = parseEnv(readFileSync(join(options.environment['DATA_FOLDER'] ?? '', 'secrets.env'), 'utf8'));
   return {
     root: { clientId: secrets['AUTH_CLIENT_ID'] ?? '', secret: secrets['AUTH_CLIENT_SECRET'] ?? '' },
     process: child,

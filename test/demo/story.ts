@@ -40,8 +40,7 @@ export async function tellStory({ admin }: DemoTenant, backend: DemoBackend): Pr
   detail('token', 'the pre-authorized code became an access token bound to the wallet with DPoP');
   detail('webhook', 'the service asked the backend for the claims: POST /claims');
   detail('credential', `SD-JWT VC, ${credential.text.length} characters, signature checked by the wallet`);
-  for (const [name, value] of Object.entries(readableClaims(credential.text)))
-    fact(name, JSON.stringify(value));
+  for (const [name, value] of Object.entries(readableClaims(credential.text))) fact(name, JSON.stringify(value));
   assert.equal(readableClaims(credential.text)['family_name'], CITIZEN.family_name);
   assert.equal((await admin.get<Session>(`/session/${offer.session}`)).status, 'completed');
   fact('session', 'completed');
@@ -62,25 +61,14 @@ export async function tellStory({ admin }: DemoTenant, backend: DemoBackend): Pr
 
   step('4. A shop asks whether its customer is of age');
   const first = await present(admin, wallet, credential);
-  assert.equal(
-    first.answer.status,
-    200,
-    `the presentation was refused: ${JSON.stringify(first.answer.body)}`,
-  );
+  assert.equal(first.answer.status, 200, `the presentation was refused: ${JSON.stringify(first.answer.body)}`);
   const verified = await admin.get<Session>(`/session/${first.session}`);
   assert.equal(verified.status, 'completed');
   const presented = backend.calls.filter((call) => call.path === '/presented').at(-1);
   const entries = (presented?.body['credentials'] ?? []) as { values?: Record<string, unknown> }[];
   const values = entries[0]?.values;
-  assert.deepEqual(
-    values,
-    { given_name: CITIZEN.given_name, age_over_18: true },
-    'only what was asked arrives',
-  );
-  detail(
-    'verified',
-    'issuer signature, certificate chain, validity, key binding, nonce, audience and status',
-  );
+  assert.deepEqual(values, { given_name: CITIZEN.given_name, age_over_18: true }, 'only what was asked arrives');
+  detail('verified', 'issuer signature, certificate chain, validity, key binding, nonce, audience and status');
   fact('the shop learned', JSON.stringify(values));
   fact('the browser goes to', String(first.answer.body['redirect_uri']));
 
@@ -118,10 +106,7 @@ async function showLicence(admin: AdminClient, wallet: Openid4vcWallet, mdoc: St
   assert.equal(answer.status, 200, `the licence was refused: ${JSON.stringify(answer.body)}`);
   const { status, credentials } = await admin.get<Session>(`/session/${session}`);
   const [{ issuer, ...shown } = {}] = (credentials ?? []) as { issuer?: { subject?: string } }[];
-  assert.deepEqual(
-    [status, credentials?.length, shown],
-    ['completed', 1, { id: 'licence', values: LICENCE_CLAIMS }],
-  );
+  assert.deepEqual([status, credentials?.length, shown], ['completed', 1, { id: 'licence', values: LICENCE_CLAIMS }]);
   fact('signed by', issuer?.subject ?? 'nobody');
   detail('verified', 'issuer signature, certificate chain, validity, digests, device signature and status');
   fact('the car rental learned', JSON.stringify(LICENCE_CLAIMS));

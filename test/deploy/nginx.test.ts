@@ -8,7 +8,7 @@ import { freePort } from '../demo/process.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { hasNginx, type Nginx, startNginx } from '../support/nginx.ts';
 import { created, credentialBody, offerBody } from '../support/populated.ts';
-import { endPrograms } from '../support/program.ts';
+import { endPrograms } from '../support/programs.ts';
 import { createTenant } from '../support/test-service.ts';
 import { callsTo, WorkerService } from '../support/worker-service.ts';
 
@@ -43,10 +43,7 @@ describe('nginx as deploy/ sets it up', function () {
       TRUST_PROXY: '1',
       DRAIN_SECONDS: '1',
     };
-    services = [
-      await WorkerService.startAt(ports[0], environment),
-      await WorkerService.startAt(ports[1], environment),
-    ];
+    services = [await WorkerService.startAt(ports[0], environment), await WorkerService.startAt(ports[1], environment)];
   });
   after(async () => {
     for (const service of services) await service.stop();
@@ -127,25 +124,17 @@ describe('nginx as deploy/ sets it up', function () {
     const chunks: string[] = [];
     const ended = new Promise<void>((resolve, reject) => {
       const headers = { Authorization: `Bearer ${token}` };
-      const stream = request(
-        `${address}/session/${session}/events`,
-        { ca, headers, agent: false },
-        (answer) => {
-          answer.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
-          answer.once('end', resolve);
-        },
-      );
+      const stream = request(`${address}/session/${session}/events`, { ca, headers, agent: false }, (answer) => {
+        answer.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
+        answer.once('end', resolve);
+      });
       stream.once('error', reject);
       stream.end();
     });
     const deadline = Date.now() + 5_000;
     while (!chunks.join('').includes('active') && Date.now() < deadline) await setTimeout(20);
     expect(chunks.join('')).to.include('"status":"active"');
-    const removed = await callsTo((services[1] as WorkerService).address).call(
-      'DELETE',
-      `/session/${session}`,
-      { token },
-    );
+    const removed = await callsTo((services[1] as WorkerService).address).call('DELETE', `/session/${session}`, { token });
     expect(removed.status).to.be.oneOf([200, 204]);
     await ended;
   });

@@ -9,7 +9,7 @@ import { parseEnv } from 'node:util';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { describeWithOpenBao } from '../support/openbao.ts';
-import { answers, endPrograms, type Running, startProgram } from '../support/program.ts';
+import { answers, endPrograms, type Running, startProgram } from '../support/programs.ts';
 import { createTenant, ROOT } from '../support/test-service.ts';
 import { callsTo } from '../support/worker-service.ts';
 
@@ -48,12 +48,7 @@ describeWithOpenBao('OpenBao as deploy/ and docs/installing.md set it up', (bina
     symlinkSync(binary, join(folder, 'bin/bao'));
     server = startProgram(binary, ['server', `-config=${file}`], { environment: { HOME: folder } });
     const deadline = Date.now() + 20_000;
-    while (
-      !server.output().includes('server started') &&
-      server.child.exitCode === null &&
-      Date.now() < deadline
-    )
-      await setTimeout(50);
+    while (!server.output().includes('server started') && server.child.exitCode === null && Date.now() < deadline) await setTimeout(50);
     expect(server.output()).to.include('server started');
   });
   after(async () => {

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { build } from 'esbuild';
 import { freePort } from '../demo/process.ts';
-import { answers, endPrograms, runProgram, startProgram } from '../support/program.ts';
+import { answers, endPrograms, runProgram, startProgram } from '../support/programs.ts';
 
 /** Packages are two hundred megabytes, which not every machine has in memory. */
 const ON_DISK = '/var/tmp';
@@ -15,20 +15,10 @@ const { devDependencies } = readJson(join(ROOT, 'package.json')) as {
   devDependencies: Record<string, string>;
 };
 const { packages: locked } = readJson(join(ROOT, 'package-lock.json')) as {
-  packages: Record<string, { version: string; dev?: boolean; optional?: boolean }>;
+  packages: Record<string, { version: string; dev?: boolean; link?: boolean; optional?: boolean }>;
 };
 const COMMANDS = [
-  ...[
-    'demo',
-    'start',
-    'doctor',
-    'config check',
-    'config export',
-    'audit verify',
-    'kms migrate',
-    'migrate',
-    'reseal',
-  ],
+  ...['demo', 'start', 'doctor', 'config check', 'config export', 'audit verify', 'kms migrate', 'migrate', 'reseal'],
   ...['restore fence', 'attack', 'wallet'],
 ];
 
@@ -72,7 +62,7 @@ describe('The package', function () {
       'README.md',
       'docs/issuing.md',
       'dist/bootstrap/main.js',
-      'client/index.js',
+      'packages/client/dist/index.js',
     ]);
     for (const name of Object.keys(devDependencies)) {
       const isAlsoOurs = locked[`node_modules/${name}`]?.dev !== true;
@@ -81,8 +71,8 @@ describe('The package', function () {
   });
 
   it('brings every package at the version that was tested, and none that counts installations', () => {
-    const versions = Object.entries(locked).flatMap(([path, { version, dev, optional }]) =>
-      path === '' || dev || optional || path.lastIndexOf('node_modules/') > 0
+    const versions = Object.entries(locked).flatMap(([path, { version, dev, link, optional }]) =>
+      !path.startsWith('node_modules/') || dev || link || optional || path.lastIndexOf('node_modules/') > 0
         ? []
         : [[path, version] as const],
     );
@@ -104,6 +94,24 @@ describe('The package', function () {
       const { code, output } = await runProgram(compiler, ['-p', consumer], options);
       expect(code, output).to.equal(0);
     }
+    const { code, output } = await runProgram(process.execPath, ['consumer.js'], options);
+    expect([code, output]).to.deep.equal([0, 'unreachable http://127.0.0.1:1 cannot be reached\n']);
+  });
+
+  it('has a client that is packed and installed alone, without another package', async () => {
+    const backend = join(folder, 'backend');
+    cpSync(join(ROOT, 'test/deploy/client-consumer'), backend, { recursive: true });
+    const source = readFileSync(join(backend, 'consumer.ts'), 'utf8');
+    writeFileSync(join(backend, 'consumer.ts'), source.replace("'vidimus/client'", "'@vidimus/client'"));
+    const packed = execFileSync(process.execPath, [join(ROOT, 'packages/client/package.mjs'), folder], {
+      encoding: 'utf8',
+    });
+    const args = ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', packed.trim()];
+    execFileSync('npm', args, { cwd: backend, stdio: 'pipe' });
+    expect(globSync('node_modules/{*,@*/*}', { cwd: backend })).to.have.members(['node_modules/@vidimus', 'node_modules/@vidimus/client']);
+    const options = { cwd: backend, environment: { PATH: process.env['PATH'] } };
+    const compiled = await runProgram(join(ROOT, 'node_modules/.bin/tsc'), ['-p', backend], options);
+    expect(compiled.code, compiled.output).to.equal(0);
     const { code, output } = await runProgram(process.execPath, ['consumer.js'], options);
     expect([code, output]).to.deep.equal([0, 'unreachable http://127.0.0.1:1 cannot be reached\n']);
   });
@@ -177,7 +185,7 @@ describe('The package', function () {
     const here = (text: string) => text.replaceAll('/opt/vidimus', join(folder, 'app'));
     const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
     const [program = '', ...args] = here(command).split(' ');
-    for (const path of [program, args.at(-1) ?? '']) expect(existsSync(path), path).to.equal(true);
+    for (const path of [program, args[0] ?? '']) expect(existsSync(path), path).to.equal(true);
     const [, documentation = ''] = /^Documentation=file:(.*)$/m.exec(unit) ?? [];
     expect(existsSync(here(documentation)), documentation).to.equal(true);
     const set = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, text = '']) => text.split(' '));

@@ -22,7 +22,13 @@ type Bom = {
   readonly components: readonly Component[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 };
-type Entry = { readonly version: string; readonly dev?: boolean; readonly name?: string };
+type Entry = {
+  readonly version: string;
+  readonly dev?: boolean;
+  /** A workspace, which is part of the release itself. */
+  readonly link?: boolean;
+  readonly name?: string;
+};
 
 describe('The bill of materials', function () {
   this.timeout(60_000);
@@ -30,9 +36,7 @@ describe('The bill of materials', function () {
   const readJson = (name: string): unknown => JSON.parse(readFileSync(`${ROOT}${name}`, 'utf8'));
 
   before(() => {
-    bom = JSON.parse(
-      execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, encoding: 'utf8' }),
-    ) as Bom;
+    bom = JSON.parse(execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, encoding: 'utf8' })) as Bom;
   });
 
   it('is CycloneDX, and of this release', () => {
@@ -42,14 +46,15 @@ describe('The bill of materials', function () {
     expect(bom.metadata.component).to.include({ name: 'vidimus', version });
   });
 
-  it('names every package of production that is locked, and none for developers', () => {
+  it('names every package of production that is locked, those in bundles of the release, and none for developers', async () => {
     const { packages } = readJson('package-lock.json') as { packages: Record<string, Entry> };
+    const { bundledPackages } = (await import(`${ROOT}tools/build.mjs`)) as { bundledPackages(): Promise<readonly string[]> };
+    const bundled = (await bundledPackages()).map((name) => `node_modules/${name}`);
+    expect(bundled).to.include.members(['node_modules/preact', 'node_modules/@openid4vc/openid4vp', 'node_modules/@owf/mdoc']);
     const expected = Object.entries(packages)
-      .filter(([path, { dev }]) => path !== '' && dev !== true)
+      .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && (dev !== true || bundled.includes(path)) && link !== true)
       .map(([path, { version, name = path.split('node_modules/').at(-1) }]) => `${name}@${version}`);
-    const named = bom.components.map(
-      ({ purl }) => decodeURIComponent(purl.slice('pkg:npm/'.length)).split('?')[0],
-    );
+    const named = bom.components.map(({ purl }) => decodeURIComponent(purl.slice('pkg:npm/'.length)).split('?')[0]);
     expect(expected.length).to.be.greaterThan(150);
     expect([...new Set(named)].sort()).to.deep.equal([...new Set(expected)].sort());
   });

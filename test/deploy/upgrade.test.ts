@@ -3,27 +3,18 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { BOTH_DIALECTS } from '../../adapters/persistence/migrations/both-dialects.ts';
 import { freePort } from '../demo/process.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
-import { type Earlier, Releases, stop } from '../support/first-release.ts';
 import { HealthBalancer } from '../support/health-balancer.ts';
 import { IssuingLoad } from '../support/issuing-load.ts';
-import {
-  asService,
-  collect,
-  goesOn,
-  type Left,
-  leave,
-  revoke,
-  show,
-  statusOf,
-} from '../support/left-behind.ts';
+import { asService, collect, goesOn, type Left, leave, revoke, show, statusOf } from '../support/left-behind.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { ask, issue, present } from '../support/present.ts';
-import { endPrograms, type Running } from '../support/program.ts';
+import { endPrograms, type Running, runProcess } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
-import { runProcess } from '../support/run-command.ts';
 import { createTenant } from '../support/test-service.ts';
+import { type Earlier, Releases, stop } from '../support/upgrade.ts';
 
 /** The number of the last migration that the first release has. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -32,10 +23,7 @@ const LAST_OF_FIRST = 7;
 const FLOWS_PER_STEP = 6;
 
 /** @returns what `work` had to say, again and again, while something starts. */
-async function whileStarting<T>(
-  start: () => Promise<unknown>,
-  work: () => Promise<T>,
-): Promise<readonly T[]> {
+async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promise<T>): Promise<readonly T[]> {
   const said: T[] = [];
   let isStarted = false;
   const started = start().finally(() => {
@@ -50,12 +38,14 @@ describe('Migrations', () => {
   it('take nothing away that a former release reads, or stand in docs/upgrading.md', () => {
     const page = readFileSync(new URL('../../docs/upgrading.md', import.meta.url), 'utf8');
     const files = globSync('adapters/persistence/migrations/*/Migration*.ts', { cwd: ROOT });
-    const later = files.filter((file) => Number(/Migration0*(\d+)/.exec(file)?.[1]) > LAST_OF_FIRST);
+    const ofFiles = files.map((file) => [file, readFileSync(`${ROOT}${file}`, 'utf8')] as const);
+    const ofBoth = Object.entries(BOTH_DIALECTS).map(([migration, statements]) => [migration, statements.join('\n')] as const);
+    const later = [...ofFiles, ...ofBoth].filter(([migration]) => Number(/Migration0*(\d+)/.exec(migration)?.[1]) > LAST_OF_FIRST);
     expect(later.length).to.be.greaterThan(20);
-    for (const file of later) {
+    for (const [migration, text] of later) {
       const takesAway = /drop (table|column)|rename (to|column)|alter column \S+ (type|set not null)/i;
-      const [name = ''] = /Migration\d+/.exec(file) ?? [];
-      if (takesAway.test(readFileSync(`${ROOT}${file}`, 'utf8'))) expect(page, file).to.include(name);
+      const [name = ''] = /Migration\d+/.exec(migration) ?? [];
+      if (takesAway.test(text)) expect(page, migration).to.include(name);
     }
   });
 });
@@ -159,9 +149,7 @@ function suite(kind: DatabaseKind, state: Earlier) {
     it('the first start creates the record of how far the database is, and later ones need it', async () => {
       const left = await leaveBehind();
       const recorded =
-        kind.name === 'sqlite'
-          ? `${database?.url.slice('sqlite:'.length)}-witness`
-          : join(releases.folder, 'one/witness.json');
+        kind.name === 'sqlite' ? `${database?.url.slice('sqlite:'.length)}-witness` : join(releases.folder, 'one/witness.json');
       // A container of the release before had nothing that lasts.
       rmSync(recorded, { force: true });
       const present = await elsewhere('one').start('present', ports[0]);
@@ -183,13 +171,10 @@ function suite(kind: DatabaseKind, state: Earlier) {
           () => elsewhere('one').start('present', ports[1]),
           async () => {
             const calls = releases.callsTo(ports[0]);
-            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') }))
-              .status;
+            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') })).status;
           },
         );
-        expect(new Set(statuses), 'of the earlier release, while tables are brought up to date').to.have.keys(
-          201,
-        );
+        expect(new Set(statuses), 'of the earlier release, while tables are brought up to date').to.have.keys(201);
         expect(statuses.length).to.be.greaterThan(10);
         const [old, fresh] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
         const { token } = left;

@@ -106,9 +106,7 @@ describe('the checker of the fault suite', () => {
     world.ledger.delivered(session, 'another-id');
     world.ledger.delivered('never-made', 'its-id');
     const said = (await checker.check({ deliveries: true })).join('\n');
-    expect(said)
-      .to.include(`heard of ${session} under 2 ids`)
-      .and.to.include('heard of never-made, which is');
+    expect(said).to.include(`heard of ${session} under 2 ids`).and.to.include('heard of never-made, which is');
     world.ledger.deliveries.delete(session);
     world.ledger.deliveries.delete('never-made');
   });

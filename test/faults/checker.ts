@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { rawSql } from '../support/raw-sql.ts';
+import { rawSql } from '../support/postgres-server.ts';
+import { runProcess } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { entriesOf } from '../support/revocable-cards.ts';
-import { runProcess } from '../support/run-command.ts';
 import type { Answer } from '../support/test-service.ts';
-import { inParallel, retried, sampleOf } from './asking.ts';
+import { inParallel, retried, sampleOf } from './calls.ts';
 import { keyOf } from './ledger.ts';
 import type { World } from './world.ts';
 
@@ -169,8 +169,7 @@ export class Checker {
         newest = Math.max(newest, sequence);
       }
       const next: string | undefined = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
-      path =
-        fresh.length === answer.body.length ? next?.replace(this.#world.deployment.address, '') : undefined;
+      path = fresh.length === answer.body.length ? next?.replace(this.#world.deployment.address, '') : undefined;
     }
     this.#lastSequence = newest;
     for (const { session, revocations } of this.#world.ledger.issuances.values()) {
@@ -200,9 +199,7 @@ export class Checker {
     await inParallel([...ledger.deliveries.keys()], async (session) => {
       const { body } = await this.#ask(`/session/${session}`);
       const ids = ledger.deliveries.get(session)?.size;
-      const states = (body?.deliveries ?? []).map(
-        ({ state, result }: Record<string, string>) => state ?? result,
-      );
+      const states = (body?.deliveries ?? []).map(({ state, result }: Record<string, string>) => state ?? result);
       if (ids !== 1) this.#fault(`the backend heard of ${session} under ${ids} ids`);
       // Of what was refused the backend is told, too.
       const { wasRefused } = ledger.presentations.get(session) ?? {};
@@ -215,11 +212,7 @@ export class Checker {
   async #auditChain(): Promise<void> {
     const { environment } = this.#world.deployment;
     const expected = this.#anchors.flatMap((anchor) => ['--expect', anchor]);
-    const { code, stdout, stderr } = await runProcess(
-      'commands/audit-verify',
-      expected,
-      environment as never,
-    );
+    const { code, stdout, stderr } = await runProcess('commands/audit-verify', expected, environment as never);
     if (code !== 0) return this.#fault(`audit:verify: ${stdout} ${stderr}`);
     this.#anchors = stdout.trim().split('\n');
   }

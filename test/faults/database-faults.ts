@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { databases } from '../support/databases.ts';
-import { hangingProxy } from '../support/hanging-proxy.ts';
-import { rawSql } from '../support/raw-sql.ts';
+import { rawSql } from '../support/postgres-server.ts';
+import { hangingProxy } from '../support/proxies.ts';
 import { Cluster, canMakeClusters, MovingAddress } from '../support/standby.ts';
 import { Checker } from './checker.ts';
 import { Load } from './load.ts';

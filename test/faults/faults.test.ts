@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { killService } from './kills.ts';
-import { cutPower } from './power-cut.ts';
+import { cutPower, killService } from './process-faults.ts';
 import { Group } from './rounds.ts';
 
 const ROUNDS = 2;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeSqlite } from '../support/databases.ts';
-import { rawSql } from '../support/raw-sql.ts';
+import { rawSql } from '../support/postgres-server.ts';
 import { Cluster, canMakeClusters } from '../support/standby.ts';
 import { Checker } from './checker.ts';
 import { recovered } from './database-faults.ts';
@@ -92,8 +92,7 @@ export async function fillDiskOfSqlite(group: Group): Promise<void> {
 /** The same of PostgreSQL, whose log of what is written has a disk of its own: without room there it ends by itself. */
 export async function fillDiskOfPostgres(group: Group): Promise<void> {
   const disk = canMakeClusters() ? SmallDisk.mount() : undefined;
-  if (disk === undefined)
-    return group.skip('nothing can be mounted here, or there is no server of PostgreSQL');
+  if (disk === undefined) return group.skip('nothing can be mounted here, or there is no server of PostgreSQL');
   try {
     const place = join(disk.folder, 'tables');
     mkdirSync(place);

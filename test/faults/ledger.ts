@@ -79,8 +79,7 @@ export class Ledger {
 
   /** The database is as it was at the mark, and an operator knows it. What was handed out stays handed out. */
   lose(): void {
-    for (const session of this.#since)
-      for (const known of [this.issuances, this.presentations, this.deliveries]) known.delete(session);
+    for (const session of this.#since) for (const known of [this.issuances, this.presentations, this.deliveries]) known.delete(session);
     this.config.told = this.#toldAtMark;
     this.note('lost', { sessions: this.#since.size });
   }

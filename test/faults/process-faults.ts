@@ -5,6 +5,7 @@ import { databases } from '../support/databases.ts';
 import { issueBatch } from '../support/revocable-cards.ts';
 import { Checker } from './checker.ts';
 import type { DeploymentOptions } from './deployment.ts';
+import { canFollowFlushes, FlushedFiles } from './flushed-files.ts';
 import { Load } from './load.ts';
 import { type Group, rounds } from './rounds.ts';
 import { World } from './world.ts';
@@ -105,9 +106,7 @@ export function besideNoise(group: Group): Promise<void> {
         const beside = await worst(quiet, group);
         isOver = true;
         await Promise.all([load.stop(), ...flood]);
-        group.facts.push(
-          `an issuance ${alone.toFixed(0)} ms at the 95th percentile alone, ${beside.toFixed(0)} beside`,
-        );
+        group.facts.push(`an issuance ${alone.toFixed(0)} ms at the 95th percentile alone, ${beside.toFixed(0)} beside`);
         if (beside > LONGEST_MS) group.violations.push(`the quiet tenant waits ${beside.toFixed(0)} ms`);
         const load2 = new Load(quiet).start();
         await pause(500);
@@ -139,3 +138,64 @@ async function worst({ deployment, tenant }: World, group: Group): Promise<numbe
 }
 
 export { INSIDE };
+
+const SETTLE_MS = 250;
+
+/** Kills processes of the service at a random moment, one of them or all, and starts them anew. */
+export async function killService(kind: 'postgres' | 'sqlite', processes: number, group: Group): Promise<void> {
+  const database = await databases()
+    .find(({ name }) => name === kind)
+    ?.open();
+  if (database === undefined) return group.skip('there is no server of PostgreSQL here');
+  const world = await World.open({ processes, databaseUrl: database.url });
+  const checker = new Checker(world);
+  try {
+    await rounds(group, world, checker, async () => {
+      const load = new Load(world).start();
+      await pause(150 + Math.random() * 850);
+      const all = [...world.deployment.members.keys()];
+      const one = Math.floor(Math.random() * all.length);
+      const hit = Math.random() < 0.5 ? all : [one];
+      await Promise.all(hit.map((at) => world.deployment.kill(at)));
+      await Promise.all(hit.map((at) => world.deployment.begin(at)));
+      await pause(SETTLE_MS);
+      await load.stop();
+    });
+  } finally {
+    await world.end();
+    await database.drop();
+  }
+}
+
+/** Cuts the power of the machine of a service on SQLite: what was not flushed is gone, or a part of it. */
+export async function cutPower(group: Group): Promise<void> {
+  if (!canFollowFlushes()) return group.skip('there is no C compiler');
+  const database = await databases()
+    .find(({ name }) => name === 'sqlite')
+    ?.open();
+  if (database === undefined) throw new Error('SQLite is always there');
+  const file = database.url.slice('sqlite:'.length);
+  const files = new FlushedFiles(file, `${file}-flushed`);
+  files.settle();
+  const world = await World.open({
+    processes: 1,
+    databaseUrl: database.url,
+    environment: files.environment,
+  });
+  const checker = new Checker(world);
+  try {
+    await rounds(group, world, checker, async () => {
+      const load = new Load(world).start();
+      await pause(200 + Math.random() * 1_000);
+      await world.deployment.kill(0);
+      files.cut(Math.random() < 0.5 ? undefined : () => Math.random() < 0.5);
+      files.settle();
+      await world.deployment.begin(0);
+      await pause(200);
+      await load.stop();
+    });
+  } finally {
+    await world.end();
+    await database.drop();
+  }
+}

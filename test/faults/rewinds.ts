@@ -1,10 +1,10 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
-import { rawSql } from '../support/raw-sql.ts';
-import { runProcess } from '../support/run-command.ts';
+import { rawSql } from '../support/postgres-server.ts';
+import { runProcess } from '../support/programs.ts';
 import { Cluster, canMakeClusters, MovingAddress, until } from '../support/standby.ts';
-import { retried } from './asking.ts';
+import { retried } from './calls.ts';
 import { Checker } from './checker.ts';
 import { recovered } from './database-faults.ts';
 import { Load } from './load.ts';
@@ -68,8 +68,7 @@ export async function promoteLagging(group: Group): Promise<void> {
           token: world.tenant.token,
           json: OFFER,
         });
-        if (status !== 503)
-          group.violations.push(`process ${at} offers on a database that lost something: ${status}`);
+        if (status !== 503) group.violations.push(`process ${at} offers on a database that lost something: ${status}`);
       }
       await fence(world, checker, group);
       await recovered(world);
@@ -90,8 +89,7 @@ export async function promoteLagging(group: Group): Promise<void> {
 export async function restore(name: DatabaseKind['name'], group: Group): Promise<void> {
   const kind = databases().find((one) => one.name === name);
   const database = await kind?.open();
-  if (kind === undefined || database === undefined)
-    return group.skip('there is no server of PostgreSQL here');
+  if (kind === undefined || database === undefined) return group.skip('there is no server of PostgreSQL here');
   const all: TestDatabase[] = [database];
   const world = await World.open({ processes: name === 'postgres' ? 2 : 1, databaseUrl: database.url });
   const checker = new Checker(world);

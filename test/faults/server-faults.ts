@@ -66,8 +66,7 @@ async function untilTold({ ledger }: World, completed: ReadonlySet<string>, grou
     return [...issued, ...presented].filter(({ session }) => !completed.has(session));
   };
   while (missing().length > 0 && performance.now() < end) await pause(100);
-  for (const { session } of missing().slice(0, 5))
-    group.violations.push(`nobody was told that ${session} is completed`);
+  for (const { session } of missing().slice(0, 5)) group.violations.push(`nobody was told that ${session} is completed`);
 }
 
 /** The key store is killed and comes back. */

@@ -61,8 +61,7 @@ export class Steps {
   async must(what: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
     const { answer, isSure } = await this.take(what, call);
     if (answer.status === status) return answer;
-    if (isSure && !this.isForgiving)
-      this.ledger.violate(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    if (isSure && !this.isForgiving) this.ledger.violate(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
     return undefined;
   }
 }

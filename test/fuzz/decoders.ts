@@ -6,7 +6,7 @@ const PLACES = [
   'domain/{status-lists,oauth,issuance,verification,trust-lists,registrar}/**/*.ts',
   'domain/shared/{base64url,json,jwk,utf8,web-address}.ts',
   'config/import/{parse-document,placeholders}.ts',
-  'adapters/http/read-form.ts',
+  'adapters/http/input/read-form.ts',
 ];
 const DECODER = /^export function ((?:open|read|parse|decode|decompress)(?:[A-Z]\w*)?)\b/gm;
 

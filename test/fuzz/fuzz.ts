@@ -1,15 +1,14 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
-import { readInputs, replaceInputs, writeInput } from './engine/corpus.ts';
+import { addInput, distil, minimise, readInputs, replaceInputs } from './engine/corpus.ts';
 import { Coverage } from './engine/coverage.ts';
 import { fuzzTarget, type Run } from './engine/fuzz-target.ts';
-import { distil, minimise } from './engine/minimise.ts';
 import type { Target } from './engine/target.ts';
 
 /** `npm run fuzz -- [target…] [--seconds n] [--seed n]`; see `docs/fuzzing.md`. */
 const USAGE = `npm run fuzz -- [target…] [--seconds <for each target, 30>] [--seed <number>] [--report]
-Without a target all run. New inputs replace those of test/fuzz/corpus/<target> (the most telling 40), and crashes are kept in
-test/fuzz/crashes/<target>; --report leaves the files as they are. Ends with 1 when something crashed.`;
+Without a target all run. New inputs replace those of test/fuzz/corpus/<target>.json (the most telling 40), and crashes are kept in
+test/fuzz/crashes/<target>.json; --report leaves the files as they are. Ends with 1 when something crashed.`;
 
 function end(text: string, code = 2): never {
   (code === 0 ? console.log : console.error)(text);
@@ -50,11 +49,9 @@ const coverage = new Coverage();
 const { TARGETS } = (await import(values.table)) as { TARGETS: readonly Target[] };
 const chosen = TARGETS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 const unknown = positionals.filter((name) => !TARGETS.some((target) => target.name === name));
-if (unknown.length > 0)
-  end(`no such target: ${unknown.join(', ')}; there are ${TARGETS.map(({ name }) => name).join(' ')}`);
+if (unknown.length > 0) end(`no such target: ${unknown.join(', ')}; there are ${TARGETS.map(({ name }) => name).join(' ')}`);
 
-const folderOf = (kind: 'corpus' | 'crashes', { name }: Target) =>
-  new URL(`${kind}/${name}/`, import.meta.url);
+const fileOf = (kind: 'corpus' | 'crashes', { name }: Target) => new URL(`${kind}/${name}.json`, import.meta.url);
 const say = (text: string) => (values.report ? undefined : console.log(text));
 
 function describe(target: Target, run: Run, seconds: number): string {
@@ -68,7 +65,7 @@ const reports = chosen.map((target) => {
   const seconds = () => (performance.now() - start) / 1_000;
   const run = fuzzTarget(target, coverage, {
     seed,
-    corpus: [...readInputs(folderOf('corpus', target)), ...readInputs(folderOf('crashes', target))],
+    corpus: [...readInputs(fileOf('corpus', target)), ...readInputs(fileOf('crashes', target))],
     isOver: (executions) => seconds() >= Number(values.seconds) || executions >= Number(values.executions),
     ...(!values.report && { onProgress: (so: Run) => say(`  ${describe(target, so, seconds())}`) }),
   });
@@ -76,10 +73,10 @@ const reports = chosen.map((target) => {
   const crashes = run.crashes.map((crash) => {
     const input = minimise(target, crash);
     say(`  CRASH ${crash.outcome.key}\n        ${JSON.stringify(input.toString('latin1').slice(0, 300))}`);
-    if (!values.report) writeInput(folderOf('crashes', target), input);
+    if (!values.report) addInput(fileOf('crashes', target), input);
     return { kind: crash.outcome.kind, key: crash.outcome.key, input: input.toString('base64') };
   });
-  if (!values.report) replaceInputs(folderOf('corpus', target), distil(target, coverage, run.pool, KEPT));
+  if (!values.report) replaceInputs(fileOf('corpus', target), distil(target, coverage, run.pool, KEPT));
   const { executions, covered, found } = run;
   return { name: target.name, executions, covered, found, crashes };
 });

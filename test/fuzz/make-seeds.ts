@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
 import { NodeEncryption } from '../../adapters/crypto/encryption.ts';
 import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
@@ -12,9 +12,11 @@ import { trustList } from '../support/trust-list.ts';
 import { AUDIENCE, NONCE, SECONDS, STATUS_URI, TRANSCRIPT } from './constants.ts';
 
 /** Writes the signed inputs that fuzzing begins with. Signatures are different each time, so this is done once. */
-const folder = new URL('seeds/', import.meta.url);
-mkdirSync(folder, { recursive: true });
-const write = (name: string, content: string | Uint8Array) => writeFileSync(new URL(name, folder), content);
+const file = new URL('seeds.json', import.meta.url);
+const seeds = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
+const write = (name: string, content: string | Uint8Array) => {
+  seeds[name] = Buffer.from(content).toString('base64');
+};
 
 const times = { from: '2020-01-01T00:00:00Z', until: '2049-01-01T00:00:00Z' };
 const authority = await certify({ name: 'Authority, C=DE', ca: true, ...times });
@@ -243,4 +245,6 @@ const answer = JSON.stringify({ state: 'state-1', vp_token: { pid: ['x~'] } });
 write('jwe', await encryption.encrypt(answer, pair.publicJwk, { enc: 'A128GCM' }));
 write('jwe-deflated', await encryption.encrypt(answer, pair.publicJwk, { enc: 'A256GCM', zip: 'DEF' }));
 const keys = { issuer: issuer.jwk, holder: holder.jwk, encryption: { publicJwk: pair.publicJwk, d: pair.d } };
-write('keys.txt', `${JSON.stringify(keys)}\n`);
+write('keys', `${JSON.stringify(keys)}\n`);
+
+writeFileSync(file, `${JSON.stringify(seeds, null, 2)}\n`);

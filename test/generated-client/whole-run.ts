@@ -29,13 +29,7 @@ export async function wholeRun(service: Service, wallet: Wallet): Promise<{ read
   const tenant: Schemas['TenantCreation'] = {
     id: 'made',
     name: 'Made',
-    roles: [
-      'clients:manage',
-      'issuance:manage',
-      'issuance:offer',
-      'presentation:manage',
-      'presentation:request',
-    ],
+    roles: ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'],
   };
   const created = good(await operator.POST('/tenant', { body: tenant }));
   const [first] = created.clients;
@@ -85,9 +79,7 @@ async function issue(client: Client<paths>, wallet: Wallet): Promise<string> {
 }
 
 async function verify(client: Client<paths>, wallet: Wallet): Promise<string[]> {
-  const { rootCertificate } = good(
-    await client.GET('/key-chain/{id}', { params: { path: { id: 'signing' } } }),
-  );
+  const { rootCertificate } = good(await client.GET('/key-chain/{id}', { params: { path: { id: 'signing' } } }));
   const who: Schemas['PresentationConfigurationInput'] = {
     id: 'who',
     dcql_query: {

@@ -4,7 +4,7 @@ import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
 import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
-import { collectRoutes } from '../../bootstrap/routes.ts';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import {
   addClient,
@@ -18,6 +18,7 @@ import {
 } from '../support/populated.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
+import { issueBatch, revocable } from '../support/revocable-cards.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
 /** What each call that changes something leaves in the log of the tenant: `action kind`. */
@@ -124,8 +125,7 @@ for (const kind of databases()) {
       return answer.body;
     };
     const newest = async (token?: string, query?: string) => (await read(token, query))[0]?.sequence ?? 0;
-    const since = async (sequence: number) =>
-      (await read()).filter((entry) => entry.sequence > sequence).reverse();
+    const since = async (sequence: number) => (await read()).filter((entry) => entry.sequence > sequence).reverse();
 
     const call = async (route: Route, ids: Ids, fresh: string, role: string) => {
       const { params, json } = recipeOf(route).request(ids, fresh, role);
@@ -143,13 +143,9 @@ for (const kind of databases()) {
         const name = nameOf(route);
         if (name.endsWith('/events') || ['POST /tenant', 'DELETE /tenant/:id'].includes(name)) continue;
         if (route.method !== 'get') {
-          expect(UNLOGGED.has(name) || ENTRIES[name] !== undefined, `${name} is not decided on`).to.equal(
-            true,
-          );
+          expect(UNLOGGED.has(name) || ENTRIES[name] !== undefined, `${name} is not decided on`).to.equal(true);
         }
-        const role = rolesOf(route)?.includes('issuance:manage')
-          ? 'issuance:manage'
-          : (rolesOf(route)?.[0] ?? '');
+        const role = rolesOf(route)?.includes('issuance:manage') ? 'issuance:manage' : (rolesOf(route)?.[0] ?? '');
         const fresh = freshId();
         const { prepare } = recipeOf(route);
         const ids = prepare ? { ...world.ids, ...(await prepare(world, fresh, role)) } : world.ids;
@@ -193,9 +189,7 @@ for (const kind of databases()) {
       ]);
       await service.call('PATCH', '/tenant/shortlived', { token: root, json: { status: 'suspended' } });
       const seen = await read(root, '&tenant=shortlived');
-      expect(seen.slice(1).map(({ sequence }) => sequence)).to.deep.equal(
-        own.map(({ sequence }) => sequence),
-      );
+      expect(seen.slice(1).map(({ sequence }) => sequence)).to.deep.equal(own.map(({ sequence }) => sequence));
       await service.call('DELETE', '/tenant/shortlived', { token: root });
       const kept = (await read(root)).filter(({ sequence }) => sequence > before).reverse();
       expect(kept.map(brief).slice(-2)).to.deep.equal(['changed tenant', 'removed tenant']);
@@ -203,9 +197,7 @@ for (const kind of databases()) {
         target: 'shortlived',
         of: { tenantId: 'shortlived', sequence: 8, hash: seen[0]?.['hash'] },
       });
-      expect(kept.at(-2)?.['changes']).to.deep.equal([
-        { member: 'status', before: 'active', after: 'suspended' },
-      ]);
+      expect(kept.at(-2)?.['changes']).to.deep.equal([{ member: 'status', before: 'active', after: 'suspended' }]);
       const gone = await service.call('GET', '/audit-log?tenant=shortlived', { token: root });
       expect(gone.status).to.equal(404);
     });
@@ -257,14 +249,7 @@ for (const kind of databases()) {
         expect(expected.length, query).to.be.greaterThan(0);
         expect(await read(world.token, `&${query}`), query).to.deep.equal(expected);
       }
-      for (const query of [
-        'cursor=x',
-        'cursor=-1',
-        'kind=nothing',
-        'since=yesterday',
-        'limit=501',
-        'limit=0',
-      ]) {
+      for (const query of ['cursor=x', 'cursor=-1', 'kind=nothing', 'since=yesterday', 'limit=501', 'limit=0']) {
         const { status } = await service.call('GET', `/audit-log?${query}`, { token: world.token });
         expect(status, query).to.equal(400);
       }
@@ -305,21 +290,12 @@ for (const kind of databases()) {
       const secrets = [
         ...[WEBHOOK_KEY, UPSTREAM_SECRET, secret, rotated.body.secret, ROOT.secret],
         signing.secret.slice('whsec_'.length),
-        ...[
-          'Wilhelmina',
-          'Unmistakable',
-          'Lovelace',
-          'backend.example',
-          'PRIVATE KEY',
-          '-----BEGIN',
-          '$argon2',
-        ],
+        ...['Wilhelmina', 'Unmistakable', 'Lovelace', 'backend.example', 'PRIVATE KEY', '-----BEGIN', '$argon2'],
         ...[login['password'], login['clientSecret']].filter((value) => value !== undefined),
       ];
       for (const value of secrets) {
         expect(String(value).length).to.be.greaterThan(3);
-        for (const [name, text] of Object.entries(texts))
-          expect(text, `${name}: ${value}`).to.not.include(value);
+        for (const [name, text] of Object.entries(texts)) expect(text, `${name}: ${value}`).to.not.include(value);
       }
       expect(texts.own).to.include('"member":"claims"');
     });
@@ -339,3 +315,54 @@ for (const kind of databases()) {
     });
   });
 }
+
+/** As a server answers whose disk has no room for another entry. */
+const FILL = [
+  `create function refuse_entry() returns trigger language plpgsql as
+     'begin raise exception ''could not extend file'' using errcode = ''53100''; end'`,
+  'create trigger full_disk before insert on audit_entries for each row execute function refuse_entry()',
+];
+const EMPTY = ['drop trigger full_disk on audit_entries', 'drop function refuse_entry()'];
+
+describe('a revocation for whose audit entry the disk of PostgreSQL has no room', () => {
+  let database: TestDatabase | undefined;
+  let service: TestService;
+  let tenant: { readonly id: string; readonly token: string };
+
+  before(async function () {
+    database = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (database === undefined) return this.skip();
+    service = await startTestService({ DATABASE_URL: database.url });
+    tenant = await revocable(service, 'acme', 1);
+  });
+  after(async () => {
+    await service?.close();
+    await database?.drop();
+  });
+
+  const run = (statements: readonly string[]) =>
+    rawSql(database?.url ?? '', async (sql) => {
+      for (const statement of statements) await sql(statement);
+    });
+  const revoke = async (sessionId: string) => {
+    const json = { sessionId, status: 1 };
+    return (await service.call('POST', '/session/revoke', { token: tenant.token, json })).status;
+  };
+
+  it('may be tried again, alone and among others, and is done when there is room', async () => {
+    const sessions: string[] = [];
+    while (sessions.length < 6) sessions.push((await issueBatch(service, tenant, 1)).session);
+    await run(FILL);
+    try {
+      expect(await revoke(sessions[0] ?? '')).to.equal(503);
+      expect(new Set(await Promise.all(sessions.map(revoke)))).to.deep.equal(new Set([503]));
+    } finally {
+      await run(EMPTY);
+    }
+    expect(new Set(await Promise.all(sessions.map(revoke)))).to.deep.equal(new Set([201]));
+    const { body } = await service.call('GET', '/audit-log?kind=session', { token: tenant.token });
+    expect(body.map(({ target }: { target: string }) => target).toSorted()).to.deep.equal(sessions.toSorted());
+  });
+});

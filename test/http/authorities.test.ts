@@ -10,14 +10,15 @@ import {
 } from '@peculiar/x509';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { RevocationLists } from '../../application/certificate-status/revocation-lists.ts';
 import { Store } from '../../application/ports/store.ts';
-import { RevocationLists } from '../../application/revocation/revocation-lists.ts';
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { readCrl } from '../../domain/formats/der/crl.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
+import { parseCrl } from '../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
 import { revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
-import { listFault, timeFault } from '../../domain/verification/certificate-revocation.ts';
+import { findListProblem, findTimeProblem } from '../../domain/verification/certificate-revocation.ts';
+import { databases, rawSql } from '../support/databases.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ORGANIZATION = {
@@ -58,7 +59,7 @@ describe('the authorities of a tenant', () => {
 
   it('are as readers of driving licences want them (ISO/IEC 18013-5 table B.1)', async () => {
     const { certificate } = (await chain('signing')).root;
-    const [own, parsed] = [readCertificate(der(certificate)), read(certificate)];
+    const [own, parsed] = [parseCertificate(der(certificate)), read(certificate)];
     expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme CA');
     expect(own?.basicConstraints).to.deep.equal({ critical: true, ca: true, pathLength: 0 });
     expect(own?.subjectKeyId, 'SHA-1 of the key').to.equal(own?.keyHash);
@@ -75,9 +76,9 @@ describe('the authorities of a tenant', () => {
     expect(parsed.subject).to.equal('C=DE, O=Acme GmbH, CN=Tenant acme');
     const purposes = parsed.getExtension(ExtendedKeyUsageExtension);
     expect([purposes?.usages, purposes?.critical]).to.deep.equal([['1.0.18013.5.1.2'], true]);
-    const own = readCertificate(der(signer));
+    const own = parseCertificate(der(signer));
     expect(own?.subjectKeyId).to.equal(own?.keyHash);
-    expect(own?.authorityKeyId).to.equal(readCertificate(der(authority.certificate))?.subjectKeyId);
+    expect(own?.authorityKeyId).to.equal(parseCertificate(der(authority.certificate))?.subjectKeyId);
     expect(parsed.getExtension(IssuerAlternativeNameExtension)?.names.toJSON()).to.deep.equal([
       { type: 'email', value: 'trust@acme.example' },
     ]);
@@ -113,10 +114,10 @@ describe('the authorities of a tenant', () => {
     expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/pkix-crl']);
     expect(answer.headers.get('cache-control')).to.equal('public, max-age=3600');
     const etag = answer.headers.get('etag') ?? '';
-    const list = readCrl(Buffer.from(await answer.arrayBuffer()));
+    const list = parseCrl(Buffer.from(await answer.arrayBuffer()));
     expect(new NodeCertificates().hasSigned(certificate, list)).to.equal(true);
-    const issuer = readCertificate(der(certificate));
-    expect(issuer && (listFault(list, issuer) ?? timeFault(list, new Date()))).to.equal(undefined);
+    const issuer = parseCertificate(der(certificate));
+    expect(issuer && (findListProblem(list, issuer) ?? findTimeProblem(list, new Date()))).to.equal(undefined);
     expect(list.nextUpdate?.getTime()).to.be.greaterThan(Date.now() + 6 * 24 * 3_600_000);
     expect((await fetched(address, { 'If-None-Match': etag })).status).to.equal(304);
     expect((await bytes(address)).equals(await bytes(address)), 'signed once').to.equal(true);
@@ -129,7 +130,7 @@ describe('the authorities of a tenant', () => {
     expect(await keys(), 'a former key is published').to.equal(2);
     const address = listOf(before.root.certificate);
     const revoked = async (certificate: string) =>
-      new RevokedEntries(readCrl(await bytes(address)).entries).find(revocationSourcesOf(certificate).serial);
+      new RevokedEntries(parseCrl(await bytes(address)).entries).find(revocationSourcesOf(certificate).serial);
     const [present = ''] = (await chain('signing')).active.certificates;
     const [signer = ''] = (await chain('signing')).active.documentSigner ?? [];
     expect((await call('POST', '/key-chain/signing/rotate', { compromised: true })).status).to.equal(200);
@@ -159,11 +160,7 @@ describe('the authorities of a tenant', () => {
     expect((await fetched(address)).status).to.equal(200);
     await service.call('PATCH', '/tenant/acme', { token: root, json: { status: 'active' } });
     const foreign = address.replace(/[0-9a-f]{40}$/, listOf(other).slice(-40));
-    for (const path of [
-      foreign,
-      `${service.address}/acme/crl/x`,
-      `${service.address}/nobody/crl/${'0'.repeat(40)}`,
-    ])
+    for (const path of [foreign, `${service.address}/acme/crl/x`, `${service.address}/nobody/crl/${'0'.repeat(40)}`])
       expect((await fetched(path)).status, path).to.equal(404);
   });
 
@@ -174,5 +171,78 @@ describe('the authorities of a tenant', () => {
       for (const { active } of await chainsOf(id))
         expect(() => new NodeCertificate(der(active.certificates[0] ?? '')), contact).to.not.throw();
     }
+  });
+});
+
+const ALL = ['access', 'signing', 'trustList', 'statusList'];
+
+describe('One authority for access and for issuing', () => {
+  let service: TestService;
+  let token: string;
+  let european: string;
+
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    ({ token: european } = await createTenant(service, 'european', { profile: 'eu' }));
+  });
+  after(() => service.close());
+
+  const KEY = {
+    ...{ kty: 'EC', crv: 'P-256', x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU' },
+    ...{ y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0', d: 'jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI' },
+  };
+  const CALLS: [string, string, string, object, string][] = [
+    ['POST /certs with another usage', 'POST', '/certs', { keyId: 'signing', certUsageTypes: ['access'] }, 'certUsageTypes'],
+    ['POST /certs with all usages', 'POST', '/certs', { keyId: 'signing', certUsageTypes: ALL }, 'certUsageTypes'],
+    ['POST /certs of an access key', 'POST', '/certs', { keyId: 'access', certUsageTypes: ['signing'] }, 'certUsageTypes'],
+    ['PATCH /certs', 'PATCH', '/certs/trust-list', { certUsageTypes: ALL }, 'certUsageTypes'],
+    ['PATCH /key-chain', 'PATCH', '/key-chain/access', { usages: ALL }, 'usages'],
+    ['POST /key-chain with all usages', 'POST', '/key-chain', { usages: ALL }, 'usages'],
+    ['POST /key-chain under another root', 'POST', '/key-chain', { usages: ['access'], rootKeyChainId: 'signing' }, 'rootKeyChainId'],
+    ['POST /key-chain/import', 'POST', '/key-chain/import', { usages: ALL, key: KEY }, 'usages'],
+  ];
+  for (const [what, method, path, json, member] of CALLS) {
+    it(`is accepted by ${what}, with a warning`, async () => {
+      const answer = await service.call(method, path, { token, json });
+      expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
+      const [warning] = answer.body.warnings.filter(({ rule }: { rule: string }) => rule.startsWith('ETSI TS 119 602'));
+      expect(warning?.message, answer.text).to.include('one authority certifies keys for access and keys for');
+    });
+
+    it(`is rejected by ${what} under the profile eu`, async () => {
+      const answer = await service.call(method, path, { token: european, json });
+      expect(answer.status, answer.text).to.equal(400);
+      const [error] = answer.body.errors;
+      expect(error.path).to.equal(member);
+      expect(error.message).to.match(/^profile eu .*one authority certifies keys for access.*POST \/key-chain/);
+    });
+  }
+
+  it('stays where a tenant with the profile eu has it from an earlier release, also when its key is rotated', async () => {
+    const database = await databases()[0]?.open();
+    const url = database?.url ?? '';
+    const other = await startTestService({ DATABASE_URL: url });
+    const { token: older } = await createTenant(other, 'older');
+    const json = { id: 'all', usages: ALL };
+    expect((await other.call('POST', '/key-chain', { token: older, json })).status).to.equal(201);
+    await rawSql(url, (run) => run("update tenants set profile = 'eu', version = version + 1 where id = 'older'"));
+    await other.close();
+    const service = await startTestService({ DATABASE_URL: url });
+    const call = (method: string, path: string, body: object) => service.call(method, path, { token: older, json: body });
+    const renamed = await call('PATCH', '/key-chain/all', { description: 'For all' });
+    expect(renamed.status, renamed.text).to.equal(200);
+    const rotated = await call('POST', '/key-chain/all/rotate', {});
+    expect(rotated.status, rotated.text).to.equal(200);
+    const changed = await call('PATCH', '/key-chain/all', { usages: ['access', 'signing'] });
+    expect(changed.status, changed.text).to.equal(400);
+    await service.close();
+    await database?.drop();
+  });
+
+  it('gets no warning while both have authorities of their own', async () => {
+    const json = { usages: ['access'] };
+    const { body } = await service.call('POST', '/key-chain', { token, json });
+    expect(body.warnings).to.deep.equal([]);
   });
 });

@@ -71,11 +71,7 @@ describe('the authorization code flow', () => {
     const reference = new URL((await offer()).uri).searchParams.get('credential_offer_uri') ?? '';
     const answer = await service.call('GET', reference);
     expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
-    expect(JSON.parse(answer.text)).to.have.keys([
-      'credential_issuer',
-      'credential_configuration_ids',
-      'grants',
-    ]);
+    expect(JSON.parse(answer.text)).to.have.keys(['credential_issuer', 'credential_configuration_ids', 'grants']);
   });
 
   it('leads from an offer over the page to a credential', async () => {
@@ -97,9 +93,7 @@ describe('the authorization code flow', () => {
     const page = await service.call('GET', `/acme/authorize?${query}`);
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([200, 'text/html; charset=utf-8']);
     expect(page.headers.get('cache-control')).to.equal('no-store');
-    expect(page.headers.get('content-security-policy'))
-      .to.include("default-src 'none'")
-      .and.not.include('script');
+    expect(page.headers.get('content-security-policy')).to.include("default-src 'none'").and.not.include('script');
     expect(page.text)
       .to.include('Card &#60;of&#62; honour')
       .and.not.match(/<script|<img|<link|src=/);
@@ -138,8 +132,7 @@ describe('the authorization code flow', () => {
   it('answers authorization_details with identifiers, and takes the name of the configuration as well', async () => {
     const { uri } = await offer(['card', 'pass']);
     const wallet = new RawWallet(service, 'acme');
-    const details = (...ids: string[]) =>
-      JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
+    const details = (...ids: string[]) => JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
     const requestUri = await wallet.push(uri, '', { authorization_details: details('card', 'pass') });
     const answer = await wallet.redeemCode(await wallet.authorize(requestUri), {
       authorization_details: details('pass'),
@@ -225,23 +218,15 @@ describe('the authorization code flow', () => {
       await onPage('a wrong secret', `/acme/authorize?${query({ client_id: CLIENT_ID, request_uri: cut })}`);
       const both = query({ client_id: CLIENT_ID, request_uri: requestUri });
       await onPage('another tenant', `/other/authorize?${both}`);
-      expect(
-        (await service.call('GET', `/acme/authorize?${both}&redirect_uri=https://evil.example`)).status,
-      ).to.equal(200);
+      expect((await service.call('GET', `/acme/authorize?${both}&redirect_uri=https://evil.example`)).status).to.equal(200);
       const decided = await wallet.decide(requestUri);
       expect(decided.headers.get('location')).to.match(/^https:\/\/wallet\.example\//);
     });
 
     it('has to be seen before it can be answered', async () => {
       const wallet = new RawWallet(service, 'acme');
-      const [one, other] = [
-        await wallet.push((await offer()).uri, 'card'),
-        await wallet.push((await offer()).uri, 'card'),
-      ];
-      const seen = await service.call(
-        'GET',
-        `/acme/authorize?${new URLSearchParams({ client_id: CLIENT_ID, request_uri: other })}`,
-      );
+      const [one, other] = [await wallet.push((await offer()).uri, 'card'), await wallet.push((await offer()).uri, 'card')];
+      const seen = await service.call('GET', `/acme/authorize?${new URLSearchParams({ client_id: CLIENT_ID, request_uri: other })}`);
       const [, foreign = ''] = /name="decision_token" value="([^"]+)"/.exec(seen.text) ?? [];
       for (const decision_token of ['', 'guessed', foreign]) {
         const form = { client_id: CLIENT_ID, request_uri: one, decision: 'approve', decision_token };
@@ -272,11 +257,7 @@ describe('the authorization code flow', () => {
     it('takes no pre-authorized offer for one of its own', async () => {
       const preAuthorized = await offer(['card'], { flow: 'pre_authorized_code', tx_code: '123456' });
       const wallet = new RawWallet(service, 'acme');
-      const publicId = new URL(
-        new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '',
-      ).pathname
-        .split('/')
-        .at(-1);
+      const publicId = new URL(new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '').pathname.split('/').at(-1);
       const answer = await wallet.par({ scope: 'card', issuer_state: publicId ?? '' });
       expect(errorOf(answer)).to.deep.equal([400, 'invalid_request']);
     });
@@ -299,10 +280,7 @@ describe('the authorization code flow', () => {
       const { wallet, answer } = await tokens();
       const token = answer.body.refresh_token;
       const other = dpopProof(newKey(), `${wallet.issuer}/token`);
-      expect(errorOf(await wallet.refresh(token, form, { DPoP: other }))).to.deep.equal([
-        400,
-        'invalid_grant',
-      ]);
+      expect(errorOf(await wallet.refresh(token, form, { DPoP: other }))).to.deep.equal([400, 'invalid_grant']);
       const stranger = { client_id: 'https://other.example' };
       expect(errorOf(await wallet.refresh(token, stranger))).to.deep.equal([400, 'invalid_grant']);
       expect(errorOf(await wallet.refresh(token, form, {}))).to.deep.equal([400, 'invalid_dpop_proof']);
@@ -329,21 +307,17 @@ describe('the authorization code flow', () => {
       const kept = await tokens();
       expect((await kept.wallet.refresh(kept.answer.body.refresh_token, form)).status).to.equal(200);
       await later(101, async () => {
-        expect(errorOf(await wallet.refresh(answer.body.refresh_token, form))).to.deep.equal([
-          400,
-          'invalid_grant',
-        ]);
+        expect(errorOf(await wallet.refresh(answer.body.refresh_token, form))).to.deep.equal([400, 'invalid_grant']);
         const { access_token } = answer.body;
-        expect((await wallet.request(access_token, 'card')).status, 'the access token lives on').to.equal(
-          200,
-        );
+        expect((await wallet.request(access_token, 'card')).status, 'the access token lives on').to.equal(200);
       });
       await configure();
       const withoutRefresh = await tokens();
       await configure({ refreshTokenSeconds: 0 });
-      expect(
-        errorOf(await withoutRefresh.wallet.refresh(withoutRefresh.answer.body.refresh_token, form)),
-      ).to.deep.equal([400, 'invalid_grant']);
+      expect(errorOf(await withoutRefresh.wallet.refresh(withoutRefresh.answer.body.refresh_token, form))).to.deep.equal([
+        400,
+        'invalid_grant',
+      ]);
     });
 
     it('says how much of the scope it is for', async () => {
@@ -401,10 +375,7 @@ describe('the authorization code flow', () => {
       expect(bare.headers.get('www-authenticate')).to.include('use_dpop_nonce');
       const resource = bare.headers.get('dpop-nonce') ?? '';
       const foreign = wallet.authorization(token, { payload: { nonce } });
-      expect(errorOf(await wallet.request(token, 'card', { headers: foreign }))).to.deep.equal([
-        401,
-        'use_dpop_nonce',
-      ]);
+      expect(errorOf(await wallet.request(token, 'card', { headers: foreign }))).to.deep.equal([401, 'use_dpop_nonce']);
       const headers = wallet.authorization(token, { payload: { nonce: resource } });
       expect((await wallet.request(token, 'card', { headers })).status).to.equal(200);
     });

@@ -25,8 +25,7 @@ describe('An issuer beside its own authorization server', () => {
   after(() => service.close());
 
   const chainedAs = { upstream: { issuer: 'http://127.0.0.1:9', clientId: 'client' } };
-  const write = (more: object) =>
-    service.call('POST', '/issuer/config', { token, json: { display, ...more } });
+  const write = (more: object) => service.call('POST', '/issuer/config', { token, json: { display, ...more } });
   const configure = async (more: object) => {
     const answer = await write(more);
     expect(answer.status, answer.text).to.equal(201);
@@ -48,11 +47,7 @@ describe('An issuer beside its own authorization server', () => {
 
   const CASES: readonly [string, object, () => string][] = [
     ['the chained server, once it is there', { chainedAs }, () => chained],
-    [
-      'the built-in server where that is preferred',
-      { chainedAs, preferredAuthServer: 'built-in' },
-      () => issuer,
-    ],
+    ['the built-in server where that is preferred', { chainedAs, preferredAuthServer: 'built-in' }, () => issuer],
     ['the external server that stands first', { chainedAs, authServers: [EXTERNAL] }, () => EXTERNAL],
   ];
   for (const [what, configuration, server] of CASES) {
@@ -102,9 +97,7 @@ describe('An issuer beside its own authorization server', () => {
       const well = (name: string) => service.call('GET', `/.well-known/${name}/acme`);
       expect((await well('openid-credential-issuer')).body.authorization_servers).to.deep.equal([chained]);
       expect((await well('oauth-authorization-server')).status).to.equal(404);
-      expect((await service.call('GET', '/acme/.well-known/oauth-authorization-server')).status).to.equal(
-        404,
-      );
+      expect((await service.call('GET', '/acme/.well-known/oauth-authorization-server')).status).to.equal(404);
       const form = {
         client_id: CLIENT_ID,
         grant_type: 'refresh_token',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { QUERY } from '../support/present.ts';
+import { type Held, QUERY, Shop } from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -58,10 +58,7 @@ describe('addresses that may not be called', () => {
 
   it('are refused in an offer', async () => {
     expectRefused(await offer(source(INSIDE)), 'credentialClaims.card.webhook.url');
-    expectRefused(
-      await offer({ notifyWebhook: { url: 'http://backend.example/hook' } }),
-      'notifyWebhook.url',
-    );
+    expectRefused(await offer({ notifyWebhook: { url: 'http://backend.example/hook' } }), 'notifyWebhook.url');
   });
 
   it('are refused in a presentation configuration and in a request', async () => {
@@ -92,13 +89,7 @@ describe('addresses that may not be called', () => {
         walletClients: [{ client_id: 'wallet', jwks_uri: url }],
       };
       const answer = await call('POST', '/issuer/config', body);
-      expectRefused(
-        answer,
-        'authServers.1',
-        'chainedAs.upstream.issuer',
-        'walletProviderTrustLists.0',
-        'walletClients.0.jwks_uri',
-      );
+      expectRefused(answer, 'authServers.1', 'chainedAs.upstream.issuer', 'walletProviderTrustLists.0', 'walletClients.0.jwks_uri');
       expectWords(answer);
       const asleep = { display, chainedAs: { enabled: false, upstream: { issuer: url, clientId: 'acme' } } };
       expectRefused(await call('POST', '/issuer/config', asleep), 'chainedAs.upstream.issuer');
@@ -110,19 +101,12 @@ describe('addresses that may not be called', () => {
     const signedBy = [pem(await certify({ name: 'Operator' }))];
     const before = (await call('GET', '/verifier/config/ask')).text;
     for (const url of inside) {
-      const trustAnchors = [
-        { keyChainId: 'signing' },
-        { trustList: 'https://lists.example/pid', signedBy },
-        { trustList: url, signedBy },
-      ];
+      const trustAnchors = [{ keyChainId: 'signing' }, { trustList: 'https://lists.example/pid', signedBy }, { trustList: url, signedBy }];
       const body = { id: 'new', dcql_query: QUERY, trustAnchors, webhook: { url: INSIDE } };
       const created = await call('POST', '/verifier/config', body);
       expectRefused(created, 'webhook.url', 'trustAnchors.2.trustList');
       expectWords(created);
-      expectRefused(
-        await call('PATCH', '/verifier/config/ask', { trustAnchors }),
-        'trustAnchors.2.trustList',
-      );
+      expectRefused(await call('PATCH', '/verifier/config/ask', { trustAnchors }), 'trustAnchors.2.trustList');
     }
     expect((await call('GET', '/verifier/config/new')).status).to.equal(404);
     expect((await call('GET', '/verifier/config/ask')).text).to.equal(before);
@@ -170,5 +154,47 @@ describe('addresses that may not be called', () => {
       const answer = await offer(source(url));
       expect(answer.status, answer.text).to.equal(201);
     }
+  });
+});
+
+describe('an address that cannot be called', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open({}, () => startTestService({ OUTBOUND_ALLOW: 'localhost,127.0.0.1,*.invalid' }));
+    held = await shop.issue();
+    shop.backend.on('/down', (response) => response.writeHead(503).end());
+  });
+  after(() => shop.close());
+
+  const webhooks: readonly [string, () => string, RegExp][] = [
+    ['a closed port', () => 'https://localhost:1/hook?key=secret', /could not be reached: the connection was refused/],
+    ['plain HTTP', () => `https://localhost:${new URL(shop.backend.url).port}/hook`, /TLS: the server does not speak TLS/],
+    ['an unknown name', () => 'https://nosuch.invalid/hook?key=secret', /could not be reached: DNS: /],
+    ['an HTTP status', () => `${shop.backend.url}/down`, /answered with status 503/],
+  ];
+  for (const [what, url, reason] of webhooks) {
+    it(`is named in session and delivery of a presentation webhook: ${what}`, async () => {
+      await shop.configure({ id: 'hook', webhook: { url: url() } });
+      const asked = await shop.ask('hook');
+      expect((await shop.present(asked, held)).status).to.equal(400);
+      const { failure, deliveries } = await shop.session(asked.session);
+      expect(failure.message).to.match(reason).and.not.include('secret');
+      expect(deliveries[0].detail).to.match(reason).and.not.include('secret');
+    });
+  }
+
+  it('is named in the report and in the cache statistics for a trust list', async () => {
+    const lists = ['https://localhost:1/list', 'https://nosuch.invalid/list'];
+    const trustAnchors = lists.map((trustList) => ({ trustList, signedBy: [shop.anchor] }));
+    await shop.configure({ id: 'listed', trustAnchors });
+    const asked = await shop.ask('listed');
+    await shop.present(asked, held);
+    const { report } = await shop.session(asked.session);
+    expect(JSON.stringify(report)).to.include('unreachable (the connection was refused)').and.include('unreachable (DNS: ');
+    const { trustListCache } = (await shop.call('GET', '/cache/stats')).body;
+    const reasons = trustListCache.failing.map((entry: { reason: string }) => entry.reason).join();
+    expect(reasons).to.include('the connection was refused').and.include('DNS: ');
   });
 });

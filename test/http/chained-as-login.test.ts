@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { BentProvider } from '../support/bent-provider.ts';
-import { Browser, type ChainedWallet } from '../support/chained-wallet.ts';
-import { answered, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { RawWallet } from '../support/raw-wallet.ts';
+import { answered, Browser, type ChainedWallet, ChainedWorld, expectPage, later, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { AUTHORIZATION_REQUEST, CODE_VERIFIER, dpopProof, RawWallet } from '../support/raw-wallet.ts';
+import { CONFIDENTIAL } from '../support/upstream-provider.ts';
 
 describe('a login at the upstream provider', () => {
   let world: ChainedWorld;
@@ -38,9 +38,7 @@ describe('a login at the upstream provider', () => {
 
     it('gives no code for a code that the provider does not take', async () => {
       const browser = new Browser();
-      const back = new URL(
-        await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })),
-      );
+      const back = new URL(await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' })));
       back.searchParams.set('code', 'made-up');
       expect(told((await browser.visit(back.href)).location)).to.deep.equal(answered(wallet, 'server_error'));
     });
@@ -48,11 +46,7 @@ describe('a login at the upstream provider', () => {
     it('says that the offer is over when it ended during the login', async () => {
       const { session, issuer_state } = await world.offer(token, wallet, 'card');
       const browser = new Browser();
-      const back = await wallet.logIn(
-        world.provider,
-        browser,
-        await wallet.begin({ scope: 'card', issuer_state }),
-      );
+      const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card', issuer_state }));
       expect((await world.service.call('DELETE', `/session/${session}`, { token })).status).to.equal(200);
       expect(told((await browser.visit(back)).location)).to.deep.equal(answered(wallet, 'access_denied'));
     });
@@ -133,9 +127,7 @@ describe('a login at the upstream provider', () => {
       const url = back.href.replace(wallet.server, other.server);
       expectPage(await browser.visit(url), UNKNOWN_LOGIN);
       // Nor does a login there with everything else of its own help.
-      const theirs = new URL(
-        await other.logIn(world.provider, browser, await other.begin({ scope: 'card' })),
-      );
+      const theirs = new URL(await other.logIn(world.provider, browser, await other.begin({ scope: 'card' })));
       theirs.searchParams.set('state', back.searchParams.get('state') ?? '');
       expectPage(await browser.visit(theirs.href), UNKNOWN_LOGIN);
     });
@@ -213,8 +205,7 @@ describe('a login at the upstream provider', () => {
       return { browser, answer: await browser.visit(await wallet.begin({ scope: 'card' })) };
     };
     /** What the provider would send back, with what it was sent. */
-    const callbackFrom = (sent: URL | undefined) =>
-      `${wallet.server}/callback?code=c&state=${sent?.searchParams.get('state')}`;
+    const callbackFrom = (sent: URL | undefined) => `${wallet.server}/callback?code=c&state=${sent?.searchParams.get('state')}`;
 
     it('tells the wallet so when it cannot be reached', async () => {
       await bad.close();
@@ -270,5 +261,122 @@ describe('a login at the upstream provider', () => {
       expect(told(location)).to.deep.equal(answered(wallet, 'server_error'));
       expect([bad.hits('/token'), world.provider.hits('/token')]).to.deep.equal(before);
     });
+  });
+});
+
+for (const form of ['json', 'jwt'] as const) {
+  describe(`A provider whose ID tokens have no claims of scopes, and whose userinfo is ${form}`, () => {
+    let world: ChainedWorld;
+    let wallet: ChainedWallet;
+    let token: string;
+    before(async () => {
+      world = await ChainedWorld.start(['acme'], form);
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
+      ({ token, wallet } = await world.openTenant('acme', { upstream }));
+    });
+    after(() => world.close());
+
+    const identity = async () => {
+      const redeemed = await wallet.redeemCode(await wallet.chainedCode(world.provider, { scope: 'badge' }));
+      expect(redeemed.status, redeemed.text).to.equal(200);
+      await wallet.request(redeemed.body.access_token, 'badge');
+      return world.backend.at('/claims').at(-1)?.body.identity;
+    };
+
+    it('tells the backend the name of who logged in', async () => {
+      const { iss, sub, token_claims } = await identity();
+      expect([iss, sub]).to.deep.equal([world.provider.issuer, 'alice']);
+      expect(token_claims).to.include({
+        given_name: 'Alice',
+        family_name: 'Adams',
+        aud: CONFIDENTIAL.clientId,
+      });
+      expect(token_claims).to.have.property('nonce');
+      expect(world.provider.hits('/me')).to.equal(1);
+    });
+
+    it('is not asked where that is switched off', async () => {
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL, userinfo: false };
+      await world.configure(token, { upstream });
+      expect((await identity()).token_claims).not.to.have.any.keys('given_name', 'family_name');
+      expect(world.provider.hits('/me')).to.equal(1);
+    });
+  });
+}
+
+describe('A provider whose access tokens are for something else than its userinfo', () => {
+  it('lets nobody in until userinfo is switched off', async () => {
+    const world = await ChainedWorld.start(['acme']);
+    try {
+      const upstream = { issuer: world.provider.issuer, ...CONFIDENTIAL };
+      const { token, wallet } = await world.openTenant('acme', { upstream });
+      const ended = await wallet.chainedCode(world.provider, { scope: 'badge' }).catch((error: Error) => error);
+      expect(String(ended)).to.include('server_error');
+      await world.configure(token, { upstream: { ...upstream, userinfo: false } });
+      expect(await wallet.chainedCode(world.provider, { scope: 'badge' })).to.be.a('string');
+    } finally {
+      await world.close();
+    }
+  });
+});
+
+/** Programs on the JDK send it unless they are told otherwise. */
+const JDK_ACCEPT = 'text/html, image/gif, image/jpeg, */*; q=0.2';
+
+describe('The chained authorization server as its contract has it', () => {
+  let world: ChainedWorld;
+  let wallet: ChainedWallet;
+
+  before(async () => {
+    world = await ChainedWorld.start(['acme']);
+    ({ wallet } = await world.openTenant('acme'));
+  });
+  after(() => world.close());
+
+  const post = (path: string, json: object) =>
+    world.service.call('POST', `/acme/chained-as/${path}`, {
+      json,
+      headers: { DPoP: dpopProof(wallet.dpopKey, `${wallet.server}/${path}`) },
+    });
+  const details = [{ type: 'openid_credential', credential_configuration_id: 'card' }];
+
+  it('takes pushed requests and token requests as JSON, in which details are an array', async () => {
+    const pushed = await post('par', { ...AUTHORIZATION_REQUEST, authorization_details: details });
+    expect(pushed.status, pushed.text).to.equal(201);
+    const code = await wallet.chainedCode(world.provider, { scope: 'card' });
+    const { client_id, redirect_uri } = AUTHORIZATION_REQUEST;
+    const grant = { grant_type: 'authorization_code', code, code_verifier: CODE_VERIFIER };
+    const answer = await post('token', { ...grant, client_id, redirect_uri, authorization_details: details });
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.body.authorization_details).to.have.length(1);
+  });
+
+  it('says in JSON what is wrong with such a request', async () => {
+    for (const json of [
+      { ...AUTHORIZATION_REQUEST, response_type: 7 },
+      { ...AUTHORIZATION_REQUEST, scope: null },
+    ]) {
+      const { status, body } = await post('par', json);
+      expect([status, typeof body.error]).to.deep.equal([400, 'string']);
+    }
+  });
+
+  const bad = ['authorize?client_id=x&request_uri=y', 'authorize', 'callback?state=x&code=y', 'callback'];
+  for (const path of bad) {
+    it(`answers ${path} with JSON, and with a page for browsers`, async () => {
+      const asked = (headers: Record<string, string>) => world.service.call('GET', `/acme/chained-as/${path}`, { headers });
+      for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.5', JDK_ACCEPT]) {
+        const { status, headers, body } = await asked({ accept });
+        expect([status, headers.get('content-type')]).to.deep.equal([400, 'application/json']);
+        expect(body.error).to.equal('invalid_request');
+      }
+      const { status, text } = await asked({ accept: 'text/html,application/xhtml+xml' });
+      expect([status, text.includes('<html')]).to.deep.equal([400, true]);
+    });
+  }
+
+  it('redirects a GET by 302', async () => {
+    const answer = await fetch(await wallet.begin({ scope: 'card' }), { redirect: 'manual' });
+    expect(answer.status).to.equal(302);
   });
 });

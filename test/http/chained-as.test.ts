@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { BentProvider } from '../support/bent-provider.ts';
-import { Browser, ChainedWallet, payloadOf } from '../support/chained-wallet.ts';
-import { ChainedWorld, expectPage, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
-import { created } from '../support/populated.ts';
-import { CLIENT_ID, dpopProof, RawWallet } from '../support/raw-wallet.ts';
+import { Browser, ChainedWallet, ChainedWorld, expectPage, payloadOf, told, UNKNOWN_LOGIN } from '../support/chained-world.ts';
+import { created, offerBody } from '../support/populated.ts';
+import { CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';
 import { CONFIDENTIAL } from '../support/upstream-provider.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
 
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
 
@@ -33,9 +33,7 @@ describe('the chained authorization server', () => {
         authorization_server: wallet.server,
       });
       expect(authorization_server).to.equal(wallet.server);
-      const redeemed = await wallet.redeemCode(
-        await wallet.chainedCode(world.provider, { issuer_state, scope: 'badge' }),
-      );
+      const redeemed = await wallet.redeemCode(await wallet.chainedCode(world.provider, { issuer_state, scope: 'badge' }));
       expect(redeemed.status, redeemed.text).to.equal(200);
       expect(redeemed.headers.get('cache-control')).to.equal('no-store');
       expect(redeemed.body).to.include({ token_type: 'DPoP', expires_in: 3600, scope: 'badge' });
@@ -80,9 +78,7 @@ describe('the chained authorization server', () => {
         authorization_details: JSON.stringify(details),
       });
       const redeemed = await wallet.redeemCode(code);
-      expect(redeemed.body.authorization_details).to.deep.equal([
-        { ...details[0], credential_identifiers: ['card'] },
-      ]);
+      expect(redeemed.body.authorization_details).to.deep.equal([{ ...details[0], credential_identifiers: ['card'] }]);
       const refresh = { grant_type: 'refresh_token', refresh_token: redeemed.body.refresh_token };
       const again = await world.service.call('POST', '/acme/chained-as/token', {
         form: refresh,
@@ -122,12 +118,7 @@ describe('the chained authorization server', () => {
       const back = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const [line = ''] = browser.lines;
       expect(line).to.match(/^vidimus-login-[\w-]{22}=[\w-]{43}; /);
-      expect(line.split('; ').slice(1)).to.deep.equal([
-        'Path=/acme/chained-as',
-        'Max-Age=1800',
-        'HttpOnly',
-        'SameSite=Lax',
-      ]);
+      expect(line.split('; ').slice(1)).to.deep.equal(['Path=/acme/chained-as', 'Max-Age=1800', 'HttpOnly', 'SameSite=Lax']);
       expect((await browser.visit(back)).status).to.equal(302);
       expect(browser.cookies.size).to.equal(0);
     });
@@ -136,8 +127,7 @@ describe('the chained authorization server', () => {
       const browser = new Browser();
       const first = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
       const second = await wallet.logIn(world.provider, browser, await wallet.begin({ scope: 'card' }));
-      for (const back of [first, second])
-        expect(told((await browser.visit(back)).location)).to.have.property('code');
+      for (const back of [first, second]) expect(told((await browser.visit(back)).location)).to.have.property('code');
     });
 
     it('may be opened again before the login is finished; then the newest visit counts (N30)', async () => {
@@ -193,18 +183,9 @@ describe('the chained authorization server', () => {
 
   describe('in what it publishes', () => {
     it('names its endpoints, at both well-known addresses alike', async () => {
-      const suffixed = await world.service.call(
-        'GET',
-        '/acme/chained-as/.well-known/oauth-authorization-server',
-      );
-      const inserted = await world.service.call(
-        'GET',
-        '/.well-known/oauth-authorization-server/acme/chained-as',
-      );
-      expect([suffixed.status, suffixed.headers.get('content-type')]).to.deep.equal([
-        200,
-        'application/json',
-      ]);
+      const suffixed = await world.service.call('GET', '/acme/chained-as/.well-known/oauth-authorization-server');
+      const inserted = await world.service.call('GET', '/.well-known/oauth-authorization-server/acme/chained-as');
+      expect([suffixed.status, suffixed.headers.get('content-type')]).to.deep.equal([200, 'application/json']);
       expect(inserted.text).to.equal(suffixed.text);
       const { server } = wallet;
       expect(suffixed.body).to.include({
@@ -234,9 +215,7 @@ describe('the chained authorization server', () => {
       expect(key).to.include({ use: 'sig', alg: 'ES256' }).and.not.have.property('d');
       expect((await wallet.request(text, 'card')).status).to.equal(200);
       await world.configure(token, { upstream: world.upstream() });
-      const { kid: usual } = JSON.parse(
-        Buffer.from((await accessToken({ scope: 'card' })).split('.')[0] ?? '', 'base64url').toString(),
-      );
+      const { kid: usual } = JSON.parse(Buffer.from((await accessToken({ scope: 'card' })).split('.')[0] ?? '', 'base64url').toString());
       expect(usual).to.not.equal(kid);
     });
 
@@ -255,10 +234,7 @@ describe('the chained authorization server', () => {
       await createTenant(world.service, 'without');
       await world.configure(off.token, { enabled: false, upstream: world.upstream() });
       for (const tenant of ['without', 'off', 'nobody']) {
-        const inserted = await world.service.call(
-          'GET',
-          `/.well-known/oauth-authorization-server/${tenant}/chained-as`,
-        );
+        const inserted = await world.service.call('GET', `/.well-known/oauth-authorization-server/${tenant}/chained-as`);
         expect(inserted.status).to.equal(404);
         for (const [method, path] of paths) {
           const form = { grant_type: 'authorization_code', code: 'x', client_id: 'x', response_type: 'code' };
@@ -310,15 +286,149 @@ describe('the chained authorization server behind https and a path', () => {
       expect(line).to.match(/^__Host-vidimus-login-[\w-]{22}=/);
       expect(line.split('; ')).to.include.members(['Secure', 'HttpOnly', 'Path=/']);
       const documents = await Promise.all(
-        [
-          '/.well-known/oauth-authorization-server/base/acme/chained-as',
-          '/acme/chained-as/.well-known/oauth-authorization-server',
-        ].map((path) => call('GET', path)),
+        ['/.well-known/oauth-authorization-server/base/acme/chained-as', '/acme/chained-as/.well-known/oauth-authorization-server'].map(
+          (path) => call('GET', path),
+        ),
       );
       for (const { status, body } of documents) expect([status, body.issuer]).to.deep.equal([200, server]);
     } finally {
       await service.close();
       await provider.close();
     }
+  });
+});
+
+const WALLET_URL = 'https://wallet.example/cb';
+
+describe('wallets at the chained authorization server', () => {
+  let world: ChainedWorld;
+  let token: string;
+  let wallet: ChainedWallet;
+
+  before(async () => {
+    world = await ChainedWorld.start(['acme', 'short']);
+    ({ token, wallet } = await world.openTenant('acme'));
+  });
+  after(() => world.close());
+
+  describe('at the token endpoint', () => {
+    const expectError = async (answer: Promise<{ status: number; body: { error: string } }>, error: string) => {
+      const { status, body } = await answer;
+      expect([status, body.error]).to.deep.equal([400, error]);
+    };
+
+    it('knows no pre-authorized codes (N37)', async () => {
+      const { uri } = await created(world.service, token, '/issuer/offer', offerBody('card'));
+      const code = await wallet.code(uri);
+      const grant_type = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
+      await expectError(
+        world.service.call('POST', '/acme/chained-as/token', {
+          form: { grant_type, 'pre-authorized_code': code },
+        }),
+        'unsupported_grant_type',
+      );
+      expect((await wallet.redeem(code)).status).to.equal(200);
+    });
+
+    it('takes a code once, from the wallet and with the key and the verifier of the request', async () => {
+      const code = await wallet.chainedCode(world.provider, { scope: 'card' });
+      await expectError(wallet.redeemCode(code, { code_verifier: 'v'.repeat(43) }), 'invalid_grant');
+      await expectError(wallet.redeemCode(code, { client_id: 'https://other.example' }), 'invalid_grant');
+      await expectError(wallet.redeemCode(code, { redirect_uri: WALLET_URL }), 'invalid_grant');
+      const other = { DPoP: dpopProof(newKey(), `${wallet.server}/token`) };
+      await expectError(wallet.redeemCode(code, {}, other), 'invalid_grant');
+      await expectError(wallet.redeemCode(code, {}, {}), 'invalid_dpop_proof');
+      // Neither the built-in server nor a proof for it.
+      await expectError(new RawWallet(world.service, 'acme').redeemCode(code), 'invalid_grant');
+      const there = { DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/token`) };
+      await expectError(wallet.redeemCode(code, {}, there), 'invalid_dpop_proof');
+      const redeemed = await wallet.redeemCode(code);
+      expect(redeemed.status, redeemed.text).to.equal(200);
+      await expectError(wallet.redeemCode(code), 'invalid_grant');
+      const answer = await wallet.request(redeemed.body.access_token, 'card');
+      expect([answer.status, answer.body.error], 'revoked with the code').to.deep.equal([401, 'invalid_token']);
+    });
+
+    it('gives a bearer token where the tenant wants it, and never a long one', async () => {
+      const { wallet: plain } = await world.openTenant(
+        'short',
+        { upstream: world.upstream(), requireDPoP: false, token: { lifetimeSeconds: 60 } },
+        { dPopRequired: true },
+      );
+      const redeem = async (headers: Record<string, string>) => {
+        const address = await plain.par({ scope: 'card' }, headers);
+        const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: address.body.request_uri });
+        const browser = new Browser();
+        const back = await plain.logIn(world.provider, browser, `${plain.server}/authorize?${query}`);
+        const code = (await browser.visit(back)).location?.searchParams.get('code') ?? '';
+        return plain.redeemCode(code, {}, headers);
+      };
+      const bearer = await redeem({});
+      expect(bearer.body).to.include({ token_type: 'Bearer', expires_in: 60 });
+      const headers = { Authorization: `Bearer ${bearer.body.access_token}` };
+      expect((await plain.request('', 'card', { headers })).status).to.equal(200);
+    });
+  });
+
+  describe('with wallets that must be attested', () => {
+    let walletProvider: WalletProvider;
+    let attested: ChainedWallet;
+
+    before(async () => {
+      walletProvider = await WalletProvider.start();
+      await world.configure(token, { upstream: world.upstream() }, walletProvider.configuration());
+      attested = wallet;
+    });
+    after(async () => {
+      await world.configure(token, { upstream: world.upstream() });
+      await walletProvider.close();
+    });
+    const challenge = async (path = '/acme/chained-as/challenge'): Promise<string> =>
+      (await world.service.call('POST', path)).body.attestation_challenge;
+    const proof = (endpoint: string) => ({
+      DPoP: dpopProof(attested.dpopKey, `${attested.server}/${endpoint}`),
+    });
+
+    it('takes an attested wallet from its request to its token, and no other installation', async () => {
+      const instance = newKey();
+      const headers = async (endpoint: string, key = instance) => ({
+        ...proof(endpoint),
+        ...walletProvider.headers(key, attested.server, await challenge()),
+      });
+      const pushed = await attested.par({ scope: 'card' }, await headers('par'));
+      expect(pushed.status, pushed.text).to.equal(201);
+      const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: pushed.body.request_uri });
+      const browser = new Browser();
+      const back = await attested.logIn(world.provider, browser, `${attested.server}/authorize?${query}`);
+      const code = (await browser.visit(back)).location?.searchParams.get('code') ?? '';
+      const bare = await attested.redeemCode(code);
+      expect([bare.status, bare.body.error]).to.deep.equal([401, 'invalid_client']);
+      const other = await attested.redeemCode(code, {}, await headers('token', newKey()));
+      expect([other.status, other.body.error]).to.deep.equal([400, 'invalid_grant']);
+      const redeemed = await attested.redeemCode(code, {}, await headers('token'));
+      expect(redeemed.status, redeemed.text).to.equal(200);
+    });
+
+    it('refuses a request without attestation, or with one that does not hold (N13)', async () => {
+      const bare = await attested.par({ scope: 'card' });
+      expect([bare.status, bare.body.error]).to.deep.equal([401, 'invalid_client']);
+      const instance = newKey();
+      const good = walletProvider.headers(instance, attested.server, await challenge());
+      const forged = walletProvider.headers(newKey(), attested.server, await challenge());
+      const bends: readonly [Record<string, string>, string][] = [
+        [{ ...good, 'OAuth-Client-Attestation-PoP': forged['OAuth-Client-Attestation-PoP'] ?? '' }, 'invalid_client_attestation'], // biome-ignore format: one case
+        // Made for the built-in server of the tenant
+        [walletProvider.headers(instance, attested.issuer, await challenge()), 'invalid_client_attestation'],
+        [walletProvider.headers(instance, attested.server, await challenge('/acme/challenge')), 'use_attestation_challenge'], // biome-ignore format: one case
+        [walletProvider.headers(instance, attested.server, undefined), 'use_attestation_challenge'],
+      ];
+      for (const [headers, error] of bends) {
+        const answer = await attested.par({ scope: 'card' }, { ...proof('par'), ...headers });
+        expect([answer.status, answer.body.error]).to.deep.equal([400, error]);
+      }
+      const unproven = { DPoP: dpopProof(newKey(), `${attested.issuer}/par`) };
+      const answer = await attested.par({ scope: 'card' }, { ...unproven, ...good });
+      expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_dpop_proof']);
+    });
   });
 });

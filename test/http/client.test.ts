@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
-import { VidimusClient, VidimusError } from '../../client/index.ts';
+import { VidimusClient, VidimusError } from '../../packages/client/src/index.ts';
 import { createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 describe('The client', () => {
@@ -45,9 +45,7 @@ describe('The client', () => {
       client.get('/session', { query: { limit: 1 } }),
     ]);
     expect(made.id).to.equal('badge');
-    expect((await client.get('/issuer/credentials/{id}', { path: { id: 'badge' } })).vct).to.equal(
-      'urn:shop:badge:1',
-    );
+    expect((await client.get('/issuer/credentials/{id}', { path: { id: 'badge' } })).vct).to.equal('urn:shop:badge:1');
     expect((await client.get('/issuer/credentials')).map(({ id }) => id)).to.deep.equal(['badge']);
     expect(logins()).to.equal(1);
   });
@@ -57,8 +55,7 @@ describe('The client', () => {
     const path = { id: 'badge' };
     const { headers } = await client.request('get', '/issuer/credentials/{id}', { path });
     const header = { 'If-Match': headers.get('etag') ?? '' };
-    const edit = (description: string) =>
-      client.patch('/issuer/credentials/{id}', { path, header, body: { description } });
+    const edit = (description: string) => client.patch('/issuer/credentials/{id}', { path, header, body: { description } });
     expect((await edit('first')).description).to.equal('first');
     const error = await refusal(edit('second'));
     expect([error.code, error.status]).to.deep.equal(['conflict', 409]);
@@ -98,11 +95,7 @@ describe('The client', () => {
     const client = new VidimusClient({ ...credentials, clientSecret });
     const error = await refusal(client.get('/session'));
     expect([error.code, error.status]).to.deep.equal(['invalid_client', 401]);
-    for (const dump of [
-      inspect(error, { depth: 9 }),
-      inspect(client, { depth: 9 }),
-      JSON.stringify(client),
-    ]) {
+    for (const dump of [inspect(error, { depth: 9 }), inspect(client, { depth: 9 }), JSON.stringify(client)]) {
       expect(dump).not.to.include(clientSecret);
     }
   });
@@ -164,12 +157,9 @@ describe('The client', () => {
 describe('The client, of something that is no Vidimus', () => {
   let server: Server;
   let url: string;
-  let reply: (
-    path: string,
-  ) => { status: number; type?: string; text?: string; location?: string } | 'silence';
+  let reply: (path: string) => { status: number; type?: string; text?: string; location?: string } | 'silence';
   const seen: string[] = [];
-  const clientOf = (address: string) =>
-    new VidimusClient({ url: address, accessToken: () => 'token', timeoutMs: 200 });
+  const clientOf = (address: string) => new VidimusClient({ url: address, accessToken: () => 'token', timeoutMs: 200 });
 
   before(async () => {
     server = createServer((request, response) => {
@@ -217,11 +207,7 @@ describe('The client, of something that is no Vidimus', () => {
 
   it('says that nobody is there', async () => {
     const error = await refusal(clientOf('http://127.0.0.1:1').get('/session'));
-    expect([error.code, error.status, error.detail]).to.deep.equal([
-      'unreachable',
-      undefined,
-      'http://127.0.0.1:1 cannot be reached',
-    ]);
+    expect([error.code, error.status, error.detail]).to.deep.equal(['unreachable', undefined, 'http://127.0.0.1:1 cannot be reached']);
   });
 });
 

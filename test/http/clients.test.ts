@@ -3,13 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import {
-  createTenant,
-  ROOT,
-  startTestService,
-  TENANT_ROLES,
-  type TestService,
-} from '../support/test-service.ts';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { createTenant, MASTER_SECRET, ROOT, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
 
@@ -27,8 +24,7 @@ describe('clients through HTTP', () => {
 
   const call = (method: string, path: string, json?: unknown, as = token) =>
     service.call(method, path, { token: as, ...(json === undefined ? {} : { json }) });
-  const create = (clientId: string, more: object = {}) =>
-    call('POST', '/client', { clientId, roles: ['issuance:offer'], ...more });
+  const create = (clientId: string, more: object = {}) => call('POST', '/client', { clientId, roles: ['issuance:offer'], ...more });
   const login = (client_id: string, client_secret: string) =>
     service.call('POST', '/oauth2/token', {
       json: { grant_type: 'client_credentials', client_id, client_secret },
@@ -60,9 +56,7 @@ describe('clients through HTTP', () => {
     expect(changed.body).to.deep.include({ ...json, description: 'The shop' });
     const reset = { roles: ['issuance:manage'], allowedIssuanceConfigs: null, description: null };
     expect((await call('PATCH', '/client/shop', reset)).body).to.deep.include(reset);
-    expect((await call('PATCH', '/client/shop', { description: 'x' })).status, 'roles are required').to.equal(
-      400,
-    );
+    expect((await call('PATCH', '/client/shop', { description: 'x' })).status, 'roles are required').to.equal(400);
 
     const deleted = await call('DELETE', '/client/shop');
     expect([deleted.status, deleted.body]).to.deep.equal([200, { id: 'shop' }]);
@@ -83,11 +77,7 @@ describe('clients through HTTP', () => {
     const made = await create('restricted', restrictions);
     expect(made.status, made.text).to.equal(201);
     const told = (answer: typeof made) =>
-      answer.body.warnings.map(({ member, message, change }: Record<string, string>) => [
-        member,
-        message,
-        change,
-      ]);
+      answer.body.warnings.map(({ member, message, change }: Record<string, string>) => [member, message, change]);
     expect(told(made)).to.deep.equal([
       [
         'allowedIssuanceConfigs',
@@ -109,9 +99,7 @@ describe('clients through HTTP', () => {
     const etag = (await call('GET', '/client/restricted')).headers.get('etag');
     const spelled = await call('PATCH', '/client/restricted', { ...json, allowedIssuanceConfigs: ['x'] });
     expect(told(spelled)).to.have.length(1);
-    expect(spelled.headers.get('etag'), 'of what is stored').to.equal(
-      (await call('GET', '/client/restricted')).headers.get('etag'),
-    );
+    expect(spelled.headers.get('etag'), 'of what is stored').to.equal((await call('GET', '/client/restricted')).headers.get('etag'));
     expect(spelled.headers.get('etag')).to.not.equal(etag);
     expect((await call('DELETE', '/client/restricted')).status).to.equal(200);
   });
@@ -145,8 +133,7 @@ describe('clients through HTTP', () => {
     }
     expect((await as('POST', '/client', own)).status).to.equal(201);
     const raise = { roles: ['issuance:offer', 'presentation:manage'] };
-    for (const id of ['helper', 'steward'])
-      expect((await as('PATCH', `/client/${id}`, raise)).status, id).to.equal(403);
+    for (const id of ['helper', 'steward']) expect((await as('PATCH', `/client/${id}`, raise)).status, id).to.equal(403);
     const widen = { roles: ['clients:manage'], allowedIssuanceConfigs: null };
     expect((await as('PATCH', '/client/steward', widen)).status, 'itself').to.equal(403);
     const master = { roles: ['tenants:manage'] };
@@ -171,9 +158,7 @@ describe('clients through HTTP', () => {
       expect([answer.status, answer.body.code], `${method} ${path}`).to.deep.equal([403, 'forbidden']);
     }
     expect((await login('mighty', SECRET)).status).to.equal(200);
-    expect((await call('PATCH', '/client/lesser', { roles: ['clients:manage'] }, lesser)).status).to.equal(
-      200,
-    );
+    expect((await call('PATCH', '/client/lesser', { roles: ['clients:manage'] }, lesser)).status).to.equal(200);
     expect((await call('DELETE', '/client/mighty')).status).to.equal(200);
   });
 
@@ -279,3 +264,102 @@ describe('clients through HTTP', () => {
     });
   });
 });
+
+const CLIENT = { clientId: 'shop', secret: 'a-secret-of-sixteen-letters', roles: ['issuance:offer'] };
+
+for (const kind of databases()) {
+  describe(`rights of clients in a database on ${kind.name}`, () => {
+    let database: TestDatabase;
+    let service: TestService;
+    let admin: string;
+
+    /** Has a tenant with the client as it is before each test. */
+    let prepared: TestDatabase | undefined;
+
+    before(async function () {
+      prepared = await kind.open();
+      if (prepared === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: prepared.url });
+      admin = (await createTenant(service, 'acme')).token;
+      const made = await service.call('POST', '/client', { token: admin, json: CLIENT });
+      expect(made.status, made.text).to.equal(201);
+      await service.close();
+    });
+    beforeEach(async function () {
+      if (prepared === undefined) return this.skip();
+      database = await kind.copy(prepared);
+      service = await startTestService({ DATABASE_URL: database.url });
+    });
+    afterEach(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+    after(() => prepared?.drop());
+
+    const write = (text: string) => rawSql(database.url, (run) => run(text));
+    const login = async (secret = CLIENT.secret) => {
+      const json = { grant_type: 'client_credentials', client_id: CLIENT.clientId, client_secret: secret };
+      const answer = await service.call('POST', '/oauth2/token', { json });
+      return { status: answer.status, token: answer.body.access_token as string | undefined };
+    };
+    const again = async () => {
+      await service.close();
+      service = await startTestService({ DATABASE_URL: database.url });
+    };
+    const forged = async () => {
+      const cipher = new MasterCipher({ masterSecrets: [MASTER_SECRET] });
+      const store = await OrmStore.open({ url: database.url, poolSize: 2, migrates: false }, cipher);
+      try {
+        return await store.forgedClients();
+      } finally {
+        await store.close();
+      }
+    };
+
+    it('are those that the service wrote, also after each change and a restart', async () => {
+      expect((await login()).status).to.equal(200);
+      const changed = await service.call('PATCH', `/client/${CLIENT.clientId}`, {
+        token: admin,
+        json: { roles: ['issuance:offer', 'presentation:request'], allowedIssuanceConfigs: ['a', 'b'] },
+      });
+      expect(changed.status, changed.text).to.equal(200);
+      const rotated = await service.call('POST', `/client/${CLIENT.clientId}/rotate-secret`, {
+        token: admin,
+      });
+      expect((await login(rotated.body.secret)).status).to.equal(200);
+      await again();
+      expect((await login(rotated.body.secret)).status).to.equal(200);
+      expect(await forged()).to.deep.equal([]);
+    });
+
+    for (const [what, change] of [
+      ['more roles', `roles = '["clients:manage","issuance:manage"]'`],
+      ['another tenant', `tenant_id = 'other'`],
+      ['fewer restrictions', `allowed_issuance_configs = '["b"]'`],
+      ['another secret hash', `secret_hash = (select secret_hash from clients where client_id <> 'shop' limit 1)`],
+      ['an older secret revision', `secret_revision = secret_revision + 1`],
+      ['more time for a former secret', `former_secret_until = 9999999999999`],
+      ['no code', `mac = null`],
+      ['the code of another client', `mac = (select mac from clients where client_id <> 'shop' limit 1)`],
+    ] as const) {
+      it(`with ${what} written by something else are those of no client`, async () => {
+        const { token } = await login();
+        await again();
+        await write(`update clients set ${change} where client_id = 'shop'`);
+        await again();
+        expect((await login()).status).to.equal(401);
+        expect((await service.call('GET', '/session', { token: token ?? '' })).status).to.equal(401);
+        const listed = await service.call('GET', '/client', { token: admin });
+        expect(listed.body.map(({ clientId }: { clientId: string }) => clientId)).to.not.include('shop');
+        expect(await forged()).to.deep.equal(['shop']);
+      });
+    }
+
+    it('are not adopted anew when the marker and the code of a client are removed', async () => {
+      await write(`delete from client_mac_markers`);
+      await write(`update clients set mac = null, roles = '["clients:manage"]' where client_id = 'shop'`);
+      await again();
+      expect((await login()).status).to.equal(401);
+    });
+  });
+}

@@ -3,11 +3,11 @@ import { reportSharedKeys } from '../../application/keys/compromised-key.ts';
 import { RenewKeyChains } from '../../application/keys/renew-key-chains.ts';
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
 import { Store } from '../../application/ports/store.ts';
-import { TenantConfigurations } from '../../application/tenant-configurations.ts';
+import { TenantConfigurations } from '../../application/tenant-cache/tenant-configurations.ts';
 import { tdate } from '../../domain/formats/cbor/values.ts';
-import { readCrl } from '../../domain/formats/der/crl.ts';
+import { parseCrl } from '../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../domain/formats/der/crl-entries.ts';
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import { revocationSourcesOf } from '../../domain/formats/der/revocation-sources.ts';
 import type { KeyChain } from '../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -47,9 +47,7 @@ describe('a compromised public key', () => {
   const take = (name: string, changes: object = {}, tenant: 'shop' | 'rival' = 'shop') =>
     made('/key-chain/import', { id: id(name), usages: ['signing'], key: pkcs8(key), ...changes }, tenant);
   const chain = async (name: string, tenant = 'shop'): Promise<KeyChain> =>
-    world.service.service.container
-      .get(Store)
-      .forTenant(tenant as TenantId, ({ keyChains }) => keyChains.get(id(name)));
+    world.service.service.container.get(Store).forTenant(tenant as TenantId, ({ keyChains }) => keyChains.get(id(name)));
   const compromise = async (name: string) => {
     const answer = await world.admin('POST', `/key-chain/${id(name)}/rotate`, { compromised: true });
     expect(answer.status, answer.text).to.equal(200);
@@ -58,14 +56,12 @@ describe('a compromised public key', () => {
   const outcomes = (affected: readonly { id: string; outcome: string }[]) =>
     Object.fromEntries(affected.map((one) => [one.id, one.outcome]));
   const published = async () =>
-    (await world.service.call('GET', '/shop/.well-known/jwks.json')).body.keys.map(
-      ({ kid }: { kid: string }) => kid,
-    );
+    (await world.service.call('GET', '/shop/.well-known/jwks.json')).body.keys.map(({ kid }: { kid: string }) => kid);
   const revocation = async (certificate: string) => {
     const { points, serial } = revocationSourcesOf(certificate);
     const answer = await fetch(points[0]?.[0] ?? '');
     expect(answer.status).to.equal(200);
-    const list = readCrl(Buffer.from(await answer.arrayBuffer()));
+    const list = parseCrl(Buffer.from(await answer.arrayBuffer()));
     return new RevokedEntries(list.entries).find(serial)?.reason;
   };
   const leaves = ({ active }: KeyChain) => [active.certificates[0] ?? '', ...(active.documentSigner ?? [])];
@@ -85,9 +81,7 @@ describe('a compromised public key', () => {
       ...{ iat: now(), exp: now() + 60, credential_configuration_ids: [] },
     };
     const header = { typ: 'at+jwt', alg: 'ES256', kid: thumbprint(key.jwk as PublicJwk) };
-    return (
-      (await container.get(WalletTokens).verify(configured, makeJwt(key, header, payload))) !== undefined
-    );
+    return (await container.get(WalletTokens).verify(configured, makeJwt(key, header, payload))) !== undefined;
   };
 
   it('leaves the JWKS and token verification, and each certificate for it is revoked', async () => {
@@ -111,8 +105,7 @@ describe('a compromised public key', () => {
       expect(await revocation(certificate)).to.equal('keyCompromise');
     }
     for (const name of ['first', 'second', 'twin']) {
-      for (const certificate of leaves(await chain(name)))
-        expect(await revocation(certificate)).to.equal(undefined);
+      for (const certificate of leaves(await chain(name))) expect(await revocation(certificate)).to.equal(undefined);
     }
   });
 
@@ -155,9 +148,7 @@ describe('a compromised public key', () => {
     expect(await published()).to.not.include(thumbprint(key.jwk as PublicJwk));
     expect(await isTokenAccepted()).to.equal(false);
     const request = await world.admin('POST', `/key-chain/${id('brought')}/csr`, {});
-    expect([request.status, request.text]).to.satisfy(
-      ([status, body]: [number, string]) => status === 409 && /compromised/.test(body),
-    );
+    expect([request.status, request.text]).to.satisfy(([status, body]: [number, string]) => status === 409 && /compromised/.test(body));
     const card = {
       vct: 'urn:x:1',
       format: 'dc+sd-jwt',
@@ -188,7 +179,7 @@ describe('a compromised public key', () => {
       const { active, root } = await chain('issuer');
       const certificates = format === 'licence' ? active.documentSigner : active.certificates;
       const anchor = `-----BEGIN CERTIFICATE-----\n${root?.certificate ?? ''}\n-----END CERTIFICATE-----\n`;
-      expect(readPemCertificates(anchor, 1)).to.have.lengthOf(1);
+      expect(parsePemCertificates(anchor, 1)).to.have.lengthOf(1);
       const present = async (tenant: 'shop' | 'rival') => {
         const asked = await world.ask(
           {
@@ -216,8 +207,7 @@ describe('a compromised public key', () => {
   }
 
   /** Certificate of the signer in a JWS that the service publishes, DER in standard base64. */
-  const signerIn = (text: string): string =>
-    JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()).x5c[0];
+  const signerIn = (text: string): string => JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()).x5c[0];
   const certificateOf = async (name: string) => (await chain(name)).active.certificates[0] ?? '';
 
   it('signs no request object that a wallet fetches afterwards, also of a session that was open before', async () => {
@@ -226,9 +216,7 @@ describe('a compromised public key', () => {
     const body = { id: id('ask'), dcql_query: { credentials: [CARD_QUERY] }, accessKeyChainId: id('access') };
     await made('/verifier/config', body);
     const ask = async () =>
-      new URL(
-        (await made('/verifier/offer', { response_type: 'uri', requestId: id('ask') })).uri,
-      ).searchParams.get('request_uri') ?? '';
+      new URL((await made('/verifier/offer', { response_type: 'uri', requestId: id('ask') })).uri).searchParams.get('request_uri') ?? '';
     const [fetched, unfetched] = [await ask(), await ask()];
     const before = await world.service.call('GET', fetched);
     expect([before.status, signerIn(before.text)]).to.deep.equal([200, former]);
@@ -272,8 +260,6 @@ describe('a compromised public key', () => {
     const affected = await compromise('first');
     expect(JSON.stringify(affected)).to.not.include('rival');
     expect(await reportSharedKeys(world.service.service.container.get(RenewKeyChains)['ports'])).to.equal(1);
-    expect(
-      (await world.admin('GET', `/key-chain/${id('first')}`, undefined, 'rival')).body.compromisedAt,
-    ).to.equal(null);
+    expect((await world.admin('GET', `/key-chain/${id('first')}`, undefined, 'rival')).body.compromisedAt).to.equal(null);
   });
 });

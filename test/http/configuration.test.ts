@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
+import { Cipher } from '../../application/ports/cipher.ts';
+import { created, credentialBody } from '../support/populated.ts';
 import { issue, QUERY } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -92,9 +95,7 @@ describe('configurations through HTTP', () => {
         walletAttestationRequired: true,
         walletProviderTrustLists: ['https://lists.example/wallets'],
         walletProviderTrustListCertificates: [certificate],
-        walletClients: [
-          { client_id: 'w', jwks: { keys: [{ ...newKey().jwk, kid: 'k', alg: 'ES256', use: 'sig' }] } },
-        ],
+        walletClients: [{ client_id: 'w', jwks: { keys: [{ ...newKey().jwk, kid: 'k', alg: 'ES256', use: 'sig' }] } }],
       };
       const written = await call('POST', '/issuer/config', body);
       expect(written.status, written.text).to.equal(201);
@@ -155,8 +156,7 @@ describe('configurations through HTTP', () => {
       expect(replaced.body.createdAt).to.equal(written.body.createdAt);
 
       const metadata = async () =>
-        (await service.call('GET', '/acme/.well-known/openid-credential-issuer')).body
-          .credential_configurations_supported;
+        (await service.call('GET', '/acme/.well-known/openid-credential-issuer')).body.credential_configurations_supported;
       expect((await metadata()).card).to.include({ format: 'dc+sd-jwt', vct: 'urn:card:1', scope: 'card' });
       const deleted = await call('DELETE', '/issuer/credentials/card');
       expect([deleted.status, deleted.body]).to.deep.equal([200, { id: 'card' }]);
@@ -184,9 +184,7 @@ describe('configurations through HTTP', () => {
       });
       expect(made.status, made.text).to.equal(201);
       const { body, text } = await call('GET', '/issuer/credentials/signed');
-      const [chain, cert] = await Promise.all(
-        ['/key-chain/signing', '/certs/signing'].map(async (path) => (await call('GET', path)).body),
-      );
+      const [chain, cert] = await Promise.all(['/key-chain/signing', '/certs/signing'].map(async (path) => (await call('GET', path)).body));
       expect(body.keyChain).to.deep.equal(chain);
       expect(body.cert).to.deep.equal(cert);
       const { usages: _usages, key: _key, ...plain } = cert;
@@ -261,10 +259,7 @@ describe('configurations through HTTP', () => {
       ] as const) {
         const options = { token: tenant.token, json: { description: 'x' }, headers: { [name]: value } };
         const answer = await service.call('PATCH', '/issuer/credentials/card', options);
-        expect([answer.status, answer.body.detail]).to.deep.equal([
-          400,
-          `${name} is not supported here; If-Match with an ETag is`,
-        ]);
+        expect([answer.status, answer.body.detail]).to.deep.equal([400, `${name} is not supported here; If-Match with an ETag is`]);
       }
       const cached = { token: tenant.token, headers: { 'If-None-Match': '"x"' } };
       expect((await service.call('GET', '/issuer/credentials', cached)).status).to.equal(200);
@@ -355,8 +350,7 @@ describe('configurations through HTTP', () => {
 
     it('are asked for as the contract says, or refused at the path', async () => {
       await call('POST', '/verifier/config', CHECK);
-      const ask = (more: object) =>
-        call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
+      const ask = (more: object) => call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
       const members = Object.keys((await ask({})).body);
       expect(members).to.have.members(['crossDeviceUri', 'pageUrl', 'session', 'uri']);
       expect((await ask({ requestId: 'unknown' })).status).to.equal(404);
@@ -369,5 +363,79 @@ describe('configurations through HTTP', () => {
       const session = (await call('GET', `/session/${seen.body.session}`)).body;
       expect(session.transaction_data).to.deep.equal([{ ...data, amount: 5 }]);
     });
+  });
+});
+
+const COUNT = 80;
+/** Documents that a request may open: its own, and those that the tenant has one of. */
+const MOST_OPENED = 20;
+
+describe(`A tenant with ${COUNT} credential configurations`, () => {
+  let service: TestService;
+  let token: string;
+  const opened = sinon.spy();
+
+  /** With claims, so that all of them together take a large part of the memory of configurations. */
+  const claims = Object.fromEntries([['given_name', 'Ada'], ...Array.from({ length: 120 }, (_, at) => [`claim_${at}`, 'x'.repeat(240)])]);
+  const body = (index: number) => ({
+    ...credentialBody(`c${index}`, 'signing'),
+    claims,
+    disclosureFrame: { _sd: Object.keys(claims) },
+  });
+
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    for (let index = 0; index < COUNT; index++) await created(service, token, '/issuer/credentials', body(index));
+    const cipher = service.service.container.get(Cipher);
+    const open = cipher.open.bind(cipher);
+    sinon.stub(cipher, 'open').callsFake((...given) => {
+      opened();
+      return open(...given);
+    });
+  });
+  after(async () => {
+    sinon.restore();
+    await service.close();
+  });
+
+  const openedBy = async (work: () => Promise<unknown>) => {
+    opened.resetHistory();
+    await work();
+    return opened.callCount;
+  };
+  const change = (index: number) =>
+    service.call('PATCH', `/issuer/credentials/c${index}`, {
+      token,
+      json: { description: `change ${index}` },
+    });
+  const metadata = () => service.call('GET', '/.well-known/openid-credential-issuer/acme');
+
+  it('changes one of them without reading the others again', async () => {
+    await change(0);
+    await metadata();
+    for (const index of [1, 2, 3]) {
+      expect(await openedBy(() => change(index)), 'change').to.be.below(MOST_OPENED);
+      expect(await openedBy(metadata), 'metadata').to.be.below(MOST_OPENED);
+    }
+  });
+
+  it('makes offers without reading them again', async () => {
+    await metadata();
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['c5'] };
+    for (let at = 0; at < 3; at++) {
+      const count = await openedBy(() => created(service, token, '/issuer/offer', offer));
+      expect(count, 'offer').to.be.below(MOST_OPENED);
+      expect(await openedBy(metadata), 'metadata').to.be.below(MOST_OPENED);
+    }
+  });
+
+  it('shows the change of one of them at once', async () => {
+    expect((await change(7)).status).to.equal(200);
+    const { body: shown } = await service.call('GET', '/issuer/credentials/c7', { token });
+    expect(shown.description).to.equal('change 7');
+    const { body: deleted } = await service.call('DELETE', '/issuer/credentials/c7', { token });
+    expect(deleted).to.deep.equal({ id: 'c7' });
+    expect((await service.call('GET', '/issuer/credentials/c7', { token })).status).to.equal(404);
   });
 });

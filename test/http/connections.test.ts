@@ -3,12 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Log } from '../../application/ports/log.ts';
-import { HttpServer, MAX_PIPELINED, STALLED_MS } from '../../bootstrap/http-server.ts';
-import { effectiveMaxConnections, parseOpenFilesLimit } from '../../bootstrap/open-files.ts';
+import { effectiveMaxConnections, parseOpenFilesLimit } from '../../bootstrap/start/open-files.ts';
+import { HttpServer, MAX_PIPELINED, STALLED_MS } from '../../bootstrap/wiring/http-server.ts';
 
 const SIZE = 64 * 1024 * 1024;
-const requests = (count: number) =>
-  Array.from({ length: count }, (_, at) => `GET /${at} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join('');
+const requests = (count: number) => Array.from({ length: count }, (_, at) => `GET /${at} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join('');
 
 describe('A connection', () => {
   let server: HttpServer;
@@ -179,8 +178,7 @@ describe('A connection', () => {
 
 describe('The number of connections of a process', () => {
   it('is read from the limits of the system', () => {
-    const line = (soft: string) =>
-      `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}      4096   files\n`;
+    const line = (soft: string) => `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}      4096   files\n`;
     expect(parseOpenFilesLimit(line('1024'))).to.equal(1_024);
     expect(parseOpenFilesLimit(line('unlimited'))).to.equal(undefined);
     expect(parseOpenFilesLimit('')).to.equal(undefined);

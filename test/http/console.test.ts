@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { NodeRandom } from '../../adapters/system/random.ts';
 import { ConsoleTickets } from '../../application/console/console-tickets.ts';
 import { buildConsole } from '../support/console.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -50,17 +51,16 @@ describe('the console', () => {
   });
 
   it('refuses tickets that nobody gave out, and old ones', async () => {
-    for (const ticket of ['x', ROOT.secret, ''])
-      expect((await redeem(ticket)).status, ticket).to.equal(ticket === '' ? 400 : 401);
+    for (const ticket of ['x', ROOT.secret, '']) expect((await redeem(ticket)).status, ticket).to.equal(ticket === '' ? 400 : 401);
     let now = Date.now();
-    const tickets = new ConsoleTickets({ now: () => new Date(now) });
+    const tickets = new ConsoleTickets({ now: () => new Date(now) }, new NodeRandom());
     const ticket = tickets.issue();
     now += 30 * 60_000;
     expect(tickets.redeem(ticket)).to.equal(false);
   });
 
   it('remembers few tickets', () => {
-    const tickets = new ConsoleTickets({ now: () => new Date() });
+    const tickets = new ConsoleTickets({ now: () => new Date() }, new NodeRandom());
     const all = Array.from({ length: 40 }, () => tickets.issue());
     expect(all.filter((ticket) => tickets.redeem(ticket)).length).to.equal(16);
   });

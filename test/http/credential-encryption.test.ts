@@ -96,8 +96,7 @@ describe('encrypted credential messages', () => {
 
   describe('the metadata', () => {
     it('publishes a key and what it can be used with, as the tenant wants', async () => {
-      const { credential_request_encryption: request, credential_response_encryption: response } =
-        await metadata('acme');
+      const { credential_request_encryption: request, credential_response_encryption: response } = await metadata('acme');
       const [key] = request.jwks.keys;
       expect(request.jwks.keys).to.have.length(1);
       expect(Object.keys(key).sort()).to.deep.equal(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
@@ -116,10 +115,7 @@ describe('encrypted credential messages', () => {
       expect(strict.credential_request_encryption.encryption_required).to.equal(true);
       expect(strict.credential_response_encryption.encryption_required).to.equal(true);
       expect(await metadata('half')).to.not.have.property('credential_response_encryption');
-      expect(await metadata('plain')).to.not.have.any.keys(
-        'credential_request_encryption',
-        'credential_response_encryption',
-      );
+      expect(await metadata('plain')).to.not.have.any.keys('credential_request_encryption', 'credential_response_encryption');
     });
 
     it('publishes another key for each tenant', async () => {
@@ -143,11 +139,7 @@ describe('encrypted credential messages', () => {
 
     it('is taken in the clear where encryption is not required', async () => {
       for (const tenant of ['acme', 'half', 'plain'] as const) {
-        const answer = await send(
-          tenant,
-          JSON.stringify(await body(tenant)),
-          'application/json; charset=utf-8',
-        );
+        const answer = await send(tenant, JSON.stringify(await body(tenant)), 'application/json; charset=utf-8');
         expect(answer.status, answer.text).to.equal(200);
       }
     });
@@ -178,27 +170,19 @@ describe('encrypted credential messages', () => {
       ['an enc that is not offered', () => encrypted({}, { enc: 'A192GCM' })],
       ['an alg that is not offered', () => encrypted({}, { alg: 'ECDH-ES+A256KW' })],
       ['a nested JWT', () => encrypted({}, { cty: 'JWT' })],
-      [
-        'the key of another tenant',
-        async () => encryptMessage(await publishedKey('strict'), await body('acme')),
-      ],
-      [
-        'another key under our kid',
-        async () => encrypted({ ...responseKey().jwk, kid: (await publishedKey('acme')).kid } as JWK),
-      ],
+      ['the key of another tenant', async () => encryptMessage(await publishedKey('strict'), await body('acme'))],
+      ['another key under our kid', async () => encrypted({ ...responseKey().jwk, kid: (await publishedKey('acme')).kid } as JWK)],
       ['a broken tag', async () => `${(await encrypted({})).slice(0, -4)}AAAA`],
       ['nothing', async () => ''],
       ['the JSON itself', async () => JSON.stringify(await body('acme'))],
       ['a JWS', async () => keyProof(newKey(), 'x', 'y')],
       [
         'a bomb of compression',
-        async () =>
-          encryptMessage(await publishedKey('acme'), `"${'x'.repeat(64 * 1024 * 1024)}"`, { zip: 'DEF' }),
+        async () => encryptMessage(await publishedKey('acme'), `"${'x'.repeat(64 * 1024 * 1024)}"`, { zip: 'DEF' }),
       ],
     ];
     for (const [what, text] of undecryptable) {
-      it(`with ${what} is refused`, async () =>
-        expectError(await send('acme', await text()), 'invalid_encryption_parameters'));
+      it(`with ${what} is refused`, async () => expectError(await send('acme', await text()), 'invalid_encryption_parameters'));
     }
 
     it('is bounded before it is decrypted', async () => {
@@ -364,12 +348,7 @@ describe('encrypted credential messages', () => {
   it('fail in a way that the specification names, whatever is inside', async () => {
     const key = await publishedKey('acme');
     const member = fc.oneof(fc.jsonValue(), fc.constant('card'), fc.constant(wanted));
-    const names = [
-      'credential_configuration_id',
-      'credential_identifier',
-      'proofs',
-      'credential_response_encryption',
-    ];
+    const names = ['credential_configuration_id', 'credential_identifier', 'proofs', 'credential_response_encryption'];
     const message = fc.oneof(fc.dictionary(fc.constantFrom(...names), member), fc.jsonValue());
     await fc.assert(
       fc.asyncProperty(message, fc.constantFrom(undefined, 'DEF'), async (inside, zip) => {

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { UNDECRYPTED_TRIES } from '../../application/verification/undecrypted-tries.ts';
+import { UNDECRYPTED_TRIES } from '../../application/verification/response-intake.ts';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import type { CborMap } from '../../domain/formats/cbor/values.ts';
 import { dcApiTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { deviceResponse } from '../support/device.ts';
+import { withoutIssuers } from '../support/failures.ts';
 import { documentsOf, type IsoMdocData, sealed, transcriptOf } from '../support/iso-mdoc-wallet.ts';
 import { bind, decode, encrypt, type Held, Shop } from '../support/present.ts';
-import { withoutIssuers } from '../support/results.ts';
 
 const SHOP = 'https://shop.example';
 const KIOSK = 'https://kiosk.example:8443';
@@ -76,8 +76,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     expect(fetched.body, 'the same each time').to.deep.equal(made.body.dcApi);
     return { session: made.body.session, uri: made.body.uri, requests: fetched.body.requests };
   }
-  const isoOf = ({ requests }: OfPage): IsoMdocData =>
-    requests.find(({ protocol }) => protocol === 'org-iso-mdoc')?.['data'];
+  const isoOf = ({ requests }: OfPage): IsoMdocData => requests.find(({ protocol }) => protocol === 'org-iso-mdoc')?.['data'];
   const hand = (asked: OfPage, json: object) => shop.service.call('POST', asked.uri, { json });
   const shown = (held: Held & { docType: string }, transcript: Buffer, names?: readonly string[]) =>
     decodeCbor(Buffer.from(deviceResponse(held, transcript, names), 'base64url')) as CborMap;
@@ -98,10 +97,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
 
   it('stands beside OpenID4VP in one request, signed by the access key for this page', async () => {
     const asked = await ask('both');
-    expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal([
-      'openid4vp-v1-signed',
-      'org-iso-mdoc',
-    ]);
+    expect(asked.requests.map(({ protocol }) => protocol)).to.deep.equal(['openid4vp-v1-signed', 'org-iso-mdoc']);
     const [document, ...others] = documentsOf(isoOf(asked), SHOP);
     expect(others).to.deep.equal([]);
     const elements = { [NAMESPACE]: { family_name: true, given_name: false } };
@@ -184,8 +180,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
         expect((await hand(asked, { response })).status).to.equal(400);
         expect((await shop.session(asked.session))['status'], 'still open').to.equal('fetched');
       }
-      for (let tries = bad.length; tries < UNDECRYPTED_TRIES - 1; tries++)
-        await hand(asked, { response: bad[0] });
+      for (let tries = bad.length; tries < UNDECRYPTED_TRIES - 1; tries++) await hand(asked, { response: bad[0] });
       await refused(asked, { response: bad[0] }, /does not decrypt/);
     });
 
@@ -243,10 +238,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
     for (const [what, response] of [
       ['text that is no base64url', 'a+b='],
       ['CBOR of another form', encodeCbor(['dcapi']).toString('base64url')],
-      [
-        'another name',
-        encodeCbor(['openid', { enc: Buffer.alloc(65), cipherText: Buffer.alloc(9) }]).toString('base64url'),
-      ],
+      ['another name', encodeCbor(['openid', { enc: Buffer.alloc(65), cipherText: Buffer.alloc(9) }]).toString('base64url')],
       ['no CBOR', Buffer.from([0xff]).toString('base64url')],
     ] as const) {
       it(what, async () => {
@@ -303,9 +295,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       const transaction_data = [{ type, credential_ids: ['licence'] }];
       const transactionDataElements = { [type]: { namespace: NAMESPACE, element: 'hash' } };
       const dcql_query = { credentials: [LICENCE] };
-      expect(await refusal({ dcql_query, transaction_data, transactionDataElements })).to.match(
-        /no transaction/,
-      );
+      expect(await refusal({ dcql_query, transaction_data, transactionDataElements })).to.match(/no transaction/);
       await shop.configure({
         id: 'pays',
         expectedOrigins: [SHOP],
@@ -315,9 +305,7 @@ describe('asking by the protocol of ISO/IEC TS 18013-7 Annex C', () => {
       });
       const body = { response_type: 'dc-api', requestId: 'pays', transaction_data };
       const answer = await shop.call('POST', '/verifier/offer', body);
-      expect([answer.status, answer.text]).to.satisfy(
-        ([s, t]: [number, string]) => s === 400 && /no transaction/.test(t),
-      );
+      expect([answer.status, answer.text]).to.satisfy(([s, t]: [number, string]) => s === 400 && /no transaction/.test(t));
     });
     it('with no protocol, or one of them twice', async () => {
       const dcql_query = { credentials: [LICENCE] };

@@ -79,8 +79,7 @@ describe('deferred issuance', () => {
       headers: wallet.authorization(token, { url, method: 'GET' }),
     });
   };
-  const decide = (id: string, what: 'complete' | 'fail', json: unknown) =>
-    call('POST', `/issuer/deferred/${id}/${what}`, json);
+  const decide = (id: string, what: 'complete' | 'fail', json: unknown) => call('POST', `/issuer/deferred/${id}/${what}`, json);
   const statusOf = async (session: string) => (await call('GET', `/session/${session}`)).body.status;
   const errorOf = (answer: Answer) => [answer.status, answer.body.error];
 
@@ -118,9 +117,7 @@ describe('deferred issuance', () => {
     expect(fetched.status, fetched.text).to.equal(200);
     expect(fetched.body).to.have.keys(['credentials', 'notification_id']);
     const texts: string[] = fetched.body.credentials.map((entry: { credential: string }) => entry.credential);
-    const claims = texts.map((text) =>
-      JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()),
-    );
+    const claims = texts.map((text) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()));
     expect(claims.map(({ name }) => name)).to.deep.equal(['Ada', 'Ada', 'Ada']);
     const bound = claims.map((entry) => (entry['cnf'] as { jwk: { x: string } }).jwk.x);
     expect(bound).to.have.members(deferral.keys.map(({ jwk }) => jwk.x));
@@ -135,9 +132,7 @@ describe('deferred issuance', () => {
     const deferral = await defer();
     const done = await decide(deferral.transactionId, 'complete', { credential: 'made.by.them~' });
     expect(done.status, done.text).to.equal(200);
-    expect(done.body.warnings.map(({ member }: { member: string }) => member)).to.deep.equal([
-      'credentials.0',
-    ]);
+    expect(done.body.warnings.map(({ member }: { member: string }) => member)).to.deep.equal(['credentials.0']);
     const fetched = await legacyPoll(deferral);
     expect(fetched.status, fetched.text).to.equal(200);
     expect(fetched.body.credential).to.equal('made.by.them~');
@@ -254,9 +249,7 @@ describe('deferred issuance', () => {
   it('is decided by one of many and fetched by one of many', async () => {
     const deferral = await defer();
     const decisions = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        decide(deferral.transactionId, 'complete', { credential: `number.${index}~` }),
-      ),
+      Array.from({ length: 20 }, (_, index) => decide(deferral.transactionId, 'complete', { credential: `number.${index}~` })),
     );
     expect(decisions.filter(({ status }) => status === 200)).to.have.length(1);
     expect(decisions.filter(({ status }) => status === 409)).to.have.length(19);
@@ -307,8 +300,7 @@ describe('deferred issuance', () => {
 
   it('forgets the keys of the wallet once it has fetched the credential', async () => {
     const one = await defer(2);
-    const keys = async () =>
-      (await call('GET', `/issuer/deferred/${one.transactionId}`)).body.holderKeys.length;
+    const keys = async () => (await call('GET', `/issuer/deferred/${one.transactionId}`)).body.holderKeys.length;
     const path = `/issuer/deferred/${one.transactionId}/complete`;
     expect((await call('POST', path, { claims: { name: 'Ada' } })).status).to.equal(200);
     expect(await keys()).to.equal(2);
@@ -331,12 +323,8 @@ describe('deferred issuance', () => {
   });
 
   describe('refuses a wallet', () => {
-    const refused = async (
-      what: string,
-      answer: Promise<Answer>,
-      status: number,
-      error: string | undefined,
-    ) => expect(errorOf(await answer), what).to.deep.equal([status, error]);
+    const refused = async (what: string, answer: Promise<Answer>, status: number, error: string | undefined) =>
+      expect(errorOf(await answer), what).to.deep.equal([status, error]);
 
     it('without a token, or with a proof that was made for something else', async () => {
       const deferral = await defer();
@@ -345,24 +333,14 @@ describe('deferred issuance', () => {
       const path = '/acme/deferred_credential';
       await refused('no token', service.call('POST', path, { json }), 401, 'invalid_token');
       const elsewhere = wallet.authorization(token);
-      await refused(
-        'proof',
-        service.call('POST', path, { json, headers: elsewhere }),
-        401,
-        'invalid_dpop_proof',
-      );
+      await refused('proof', service.call('POST', path, { json, headers: elsewhere }), 401, 'invalid_dpop_proof');
       const headers = wallet.authorization(token, { path: 'deferred_credential' });
       expect((await service.call('POST', path, { json, headers })).status).to.equal(202);
       await refused('replay', service.call('POST', path, { json, headers }), 401, 'invalid_dpop_proof');
       const root = '/deferred_credential?transaction_id=x';
       await refused('no token at the root', service.call('GET', root), 401, 'invalid_token');
       const garbage = { Authorization: 'DPoP garbage' };
-      await refused(
-        'garbage at the root',
-        service.call('GET', root, { headers: garbage }),
-        401,
-        'invalid_token',
-      );
+      await refused('garbage at the root', service.call('GET', root, { headers: garbage }), 401, 'invalid_token');
     });
 
     it('without a transaction id, or with one that is not its own', async () => {

@@ -1,18 +1,14 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { readPublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
 import { BentProvider } from '../support/bent-provider.ts';
-import { payloadOf } from '../support/chained-wallet.ts';
+import { payloadOf } from '../support/chained-world.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import {
-  type MintedToken,
-  startUpstreamProvider,
-  type UpstreamProvider,
-} from '../support/upstream-provider.ts';
+import { type MintedToken, startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
 
@@ -62,8 +58,7 @@ for (const { name, open } of databases()) {
         ...{ id: 'member', config, vct: 'urn:member:1', claimsWebhook: webhook },
         ...{ statusManagement: true, subjectClaims: [['number']] },
       };
-      for (const body of [badge, card, web, member])
-        await created(service, token, '/issuer/credentials', body);
+      for (const body of [badge, card, web, member]) await created(service, token, '/issuer/credentials', body);
       await configure();
       wallet = new RawWallet(service, 'acme');
     });
@@ -76,7 +71,7 @@ for (const { name, open } of databases()) {
     beforeEach(() => backend.forget());
 
     const thumbprintOf = ({ jwk }: HolderKey) => {
-      const key = readPublicJwk(jwk);
+      const key = parsePublicJwk(jwk);
       if (key === undefined) throw new Error('no key');
       return thumbprint(key);
     };
@@ -100,8 +95,7 @@ for (const { name, open } of databases()) {
       return answer.body as { id: string; externalSubject?: string; configurationIds: string[] }[];
     };
     const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token })).body;
-    const sessionsOf = async (subject: string) =>
-      (await sessions()).filter(({ externalSubject }) => externalSubject === subject);
+    const sessionsOf = async (subject: string) => (await sessions()).filter(({ externalSubject }) => externalSubject === subject);
     const issued = (answer: Answer) => {
       expect(answer.status, answer.text).to.equal(200);
       return payloadOf(answer.body.credentials[0].credential);
@@ -175,8 +169,7 @@ for (const { name, open } of databases()) {
 
     it('bring nothing after the credentials of their person were revoked, and go on for other users', async () => {
       const { issuer_state } = await offer('member');
-      const tokenOf = (accountId: string) =>
-        tokenFor({ scope: 'member', accountId, claims: { issuer_state } });
+      const tokenOf = (accountId: string) => tokenFor({ scope: 'member', accountId, claims: { issuer_state } });
       const [alice, gina, bob] = [await tokenOf('alice'), await tokenOf('gina'), await tokenOf('bob')];
       for (const text of [alice, bob]) issued(await wallet.request(text, 'member'));
       // Gina has a token, and no credential yet.
@@ -185,8 +178,7 @@ for (const { name, open } of databases()) {
         const answer = await service.call('POST', '/credentials/revoke-by-subject', { token, json });
         expect(answer.body, answer.text).to.deep.equal({ revoked, pending: 0 });
       }
-      for (const text of [alice, gina])
-        expectError(await wallet.request(text, 'member'), 401, 'invalid_token');
+      for (const text of [alice, gina]) expectError(await wallet.request(text, 'member'), 401, 'invalid_token');
       expect(issued(await wallet.request(bob, 'member'))).to.include({ number: 'bob' });
     });
 
@@ -327,11 +319,7 @@ for (const { name, open } of databases()) {
 
       it('when they name an offer that does not exist, is no such offer, or is for users of another server', async () => {
         const preAuthorized = await created(service, token, '/issuer/offer', offerBody('card'));
-        const publicId = new URL(
-          new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '',
-        ).pathname
-          .split('/')
-          .at(-1);
+        const publicId = new URL(new URL(preAuthorized.uri).searchParams.get('credential_offer_uri') ?? '').pathname.split('/').at(-1);
         const elsewhere = await offer('card', { authorization_server: wallet.issuer });
         before += 2;
         for (const issuer_state of ['unknown', 'nul\0', '', publicId, elsewhere.issuer_state]) {
@@ -347,8 +335,7 @@ for (const { name, open } of databases()) {
       try {
         await configure({ authServers: [bent.issuer], dPopRequired: false });
         const claims = { aud: wallet.issuer, sub: 'alice', scope: 'card' };
-        const request = (text: string) =>
-          wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
+        const request = (text: string) => wallet.request(text, 'card', { headers: { Authorization: `Bearer ${text}` } });
         expectError(await request(bent.token({ claims: { ...claims, nonce: 'n-1' } })), 401, 'invalid_token');
         issued(await request(bent.token({ claims: { ...claims, nonce: undefined } })));
       } finally {

@@ -61,8 +61,7 @@ describe('an external OpenID provider', () => {
   });
   const manager = () => ours(managerExample);
   const tenant = () => ours(tenantExample);
-  const token = (claims: object, header: object = { typ: 'at+jwt', alg: 'ES256', kid: '1' }, by = key) =>
-    makeJwt(by, header, claims);
+  const token = (claims: object, header: object = { typ: 'at+jwt', alg: 'ES256', kid: '1' }, by = key) => makeJwt(by, header, claims);
   const call = (bearer: string, method: string, path: string, json?: object, at = service) =>
     at.call(method, path, { token: bearer, ...(json && { json }) });
 
@@ -108,10 +107,7 @@ describe('an external OpenID provider', () => {
     }
     const without = token({ ...tenant(), iss: issuer.replace(/\/$/, '') });
     const answer = await call(without, 'GET', '/issuer/credentials');
-    expect([answer.status, answer.body.detail]).to.deep.equal([
-      401,
-      'the access token comes from another issuer than OIDC names',
-    ]);
+    expect([answer.status, answer.body.detail]).to.deep.equal([401, 'the access token comes from another issuer than OIDC names']);
   });
 
   it('is told what its tokens lack', async () => {
@@ -123,10 +119,7 @@ describe('an external OpenID provider', () => {
       [token(nowhere), needs],
       [token({ ...tenant(), aud: 'account' }), 'is not for "platform-service", which its aud has to name'],
       [token({ ...tenant(), exp: now() - 3600 }), 'has expired'],
-      [
-        token(tenant(), { typ: 'at+jwt', alg: 'ES256', kid: '2' }),
-        'is signed with a key that the provider does not publish',
-      ],
+      [token(tenant(), { typ: 'at+jwt', alg: 'ES256', kid: '2' }), 'is signed with a key that the provider does not publish'],
       [token(tenant(), undefined, newKey()), 'is not signed by the provider'],
       ['nonsense', 'cannot be read'],
     ] as const) {

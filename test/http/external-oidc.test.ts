@@ -11,19 +11,7 @@ import { CONFIDENTIAL, startUpstreamProvider, type UpstreamProvider } from '../s
 
 const AUDIENCE = 'platform-service';
 const MANAGER = { tenant_id: 'operator', roles: ['tenants:manage'], client_id: 'operator' };
-const CLIENTS = [
-  'operator',
-  'backend',
-  'kiosk',
-  'somebody',
-  'x',
-  'folder import',
-  'system',
-  'till 3',
-  'till',
-  'booth',
-  'follower',
-];
+const CLIENTS = ['operator', 'backend', 'kiosk', 'somebody', 'x', 'folder import', 'system', 'till 3', 'till', 'booth', 'follower'];
 const registered = (client_id: string) => ({
   client_id,
   client_secret: `secret-of-${client_id}-at-the-provider`,
@@ -95,12 +83,7 @@ describe('access tokens of an external OpenID provider', () => {
       expect(put.status, put.text).to.equal(201);
       expect((await call(token, 'DELETE', '/verifier/config/seen')).status).to.be.oneOf([200, 204]);
     }
-    expect(await actors()).to.deep.equal([
-      'backend (anna)',
-      'backend (anna)',
-      'backend (bert)',
-      'backend (bert)',
-    ]);
+    expect(await actors()).to.deep.equal(['backend (anna)', 'backend (anna)', 'backend (bert)', 'backend (bert)']);
     expect(await actors('&actor=backend')).to.have.lengthOf(4);
     expect(await actors(`&actor=${encodeURIComponent('backend (bert)')}`)).to.have.lengthOf(2);
     expect(await actors('&actor=back')).to.deep.equal([]);
@@ -109,13 +92,7 @@ describe('access tokens of an external OpenID provider', () => {
   it('give the roles that they name and no others', async () => {
     expect(await statusOf(claimsOf('acme', ['presentation:request']))).to.equal(200);
     expect(await statusOf(claimsOf('acme', ['presentation:offer', 'offline_access']))).to.equal(200);
-    for (const roles of [
-      ['issuance:manage'],
-      [],
-      ['PRESENTATION:MANAGE'],
-      'presentation:manage',
-      { 0: 'x' },
-    ]) {
+    for (const roles of [['issuance:manage'], [], ['PRESENTATION:MANAGE'], 'presentation:manage', { 0: 'x' }]) {
       expect(await statusOf({ ...claimsOf('acme'), roles }), JSON.stringify(roles)).to.equal(403);
     }
     const nested = { tenant_id: 'acme', client_id: 'x', realm_access: { roles: ['presentation:manage'] } };
@@ -150,12 +127,7 @@ describe('access tokens of an external OpenID provider', () => {
       JSON.stringify({ ...JSON.parse(Buffer.from(payload, 'base64url').toString()), tenant_id: 'other' }),
     ).toString('base64url');
     const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
-    for (const bad of [
-      `${header}.${forged}.${signature}`,
-      `${none}.${payload}.`,
-      `${header}.${payload}.`,
-      'x',
-    ]) {
+    for (const bad of [`${header}.${forged}.${signature}`, `${none}.${payload}.`, `${header}.${payload}.`, 'x']) {
       expect((await call(bad, 'GET', '/verifier/config')).status).to.equal(401);
     }
   });
@@ -187,8 +159,7 @@ describe('access tokens of an external OpenID provider', () => {
       await manage('POST', '/verifier/config', { id: 'allowed', dcql_query: QUERY });
       await manage('POST', '/verifier/config', { id: 'forbidden', dcql_query: QUERY });
       const token = await tokenFor(claimsOf('acme', TENANT_ROLES, 'kiosk'));
-      const offer = (requestId: string) =>
-        call(token, 'POST', '/verifier/offer', { response_type: 'uri', requestId });
+      const offer = (requestId: string) => call(token, 'POST', '/verifier/offer', { response_type: 'uri', requestId });
       expect((await offer('allowed')).status).to.equal(201);
       expect((await offer('forbidden')).status).to.equal(403);
       expect((await call(token, 'GET', '/client')).status, 'a role of the token alone').to.equal(403);
@@ -253,8 +224,7 @@ describe('access tokens of an external OpenID provider', () => {
     const streams: EventStream[] = [];
     let session: string;
     let uri: string;
-    const as = (client: string, roles: readonly string[] = TENANT_ROLES) =>
-      tokenFor(claimsOf('acme', roles, client));
+    const as = (client: string, roles: readonly string[] = TENANT_ROLES) => tokenFor(claimsOf('acme', roles, client));
     const done = async (method: string, path: string, json?: object, by = 'backend') => {
       const answer = await call(await as(by), method, path, json);
       expect(answer.status, answer.text).to.be.oneOf([200, 201]);
@@ -299,9 +269,7 @@ describe('access tokens of an external OpenID provider', () => {
     });
 
     it('end its stream when they expire', async () => {
-      const stream = await follow(
-        await tokenFor(claimsOf('acme', TENANT_ROLES, 'backend'), { lifetimeSeconds: 2 }),
-      );
+      const stream = await follow(await tokenFor(claimsOf('acme', TENANT_ROLES, 'backend'), { lifetimeSeconds: 2 }));
       expect(await stream.next(), 'an end, not an error').to.equal(undefined);
       const again = await follow(await as('backend'));
       await fetchRequest(uri);
@@ -432,8 +400,7 @@ describe('access tokens of an external OpenID provider', () => {
     const within = await startTestService(settled);
     try {
       const claims = { ...MANAGER, aud: AUDIENCE, exp: now() + 600, iat: now() };
-      const tokenOf = (iss: string) =>
-        makeJwt(key, { alg: 'ES256', typ: 'at+jwt', kid: 'k' }, { ...claims, iss });
+      const tokenOf = (iss: string) => makeJwt(key, { alg: 'ES256', typ: 'at+jwt', kid: 'k' }, { ...claims, iss });
       expect((await call(tokenOf(OIDC), 'GET', '/tenant', undefined, within)).status).to.equal(200);
       expect((await call(tokenOf(inside), 'GET', '/tenant', undefined, within)).status).to.equal(401);
     } finally {
@@ -443,9 +410,7 @@ describe('access tokens of an external OpenID provider', () => {
   });
 
   it('are read as configured: another claim, other roles, another algorithm', async () => {
-    const renamed = await startTestService(
-      settings({ OIDC_SUB: 'organization', OIDC_ROLES: 'resource_access.vidimus.roles' }),
-    );
+    const renamed = await startTestService(settings({ OIDC_SUB: 'organization', OIDC_ROLES: 'resource_access.vidimus.roles' }));
     try {
       const claims = {
         organization: 'operator',

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
-import { Shop } from '../support/present.ts';
+import { type Held, QUERY, Shop } from '../support/present.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { LIST_OF_LISTS, signXml, type XmlPointer, xmlList } from '../support/xml-list.ts';
@@ -54,8 +54,7 @@ describe('Trust lists of others that a verifier follows', () => {
   const pointer = (path: string, territory: string, changes: Partial<XmlPointer> = {}): XmlPointer => ({
     ...{ uri: `${backend.url}${path}`, territory, signers: [operator.certificate], ...changes },
   });
-  const lotl = (...pointers: XmlPointer[]) =>
-    signXml(xmlList({ type: LIST_OF_LISTS, territory: 'EU', pointers }), europe);
+  const lotl = (...pointers: XmlPointer[]) => signXml(xmlList({ type: LIST_OF_LISTS, territory: 'EU', pointers }), europe);
 
   /** Of a presentation where only this list counts: how it ended, and the report of it. */
   const judged = async (id: string) => {
@@ -96,8 +95,7 @@ describe('Trust lists of others that a verifier follows', () => {
 
     expect([await faultsOf('/changed'), await trustListsUp()]).to.deep.equal([1, 'down']);
 
-    const confirm = (fingerprint: string, list = waiting.id) =>
-      shop.call('POST', `/trust/lists/${list}/confirm-signer`, { fingerprint });
+    const confirm = (fingerprint: string, list = waiting.id) => shop.call('POST', `/trust/lists/${list}/confirm-signer`, { fingerprint });
     const wrong = await confirm('A'.repeat(43));
     expect([wrong.status, wrong.body.errors[0].path]).to.deep.equal([400, 'fingerprint']);
     expect((await confirm(waiting.held.signer.fingerprint, 'nothing')).status).to.equal(404);
@@ -118,11 +116,7 @@ describe('Trust lists of others that a verifier follows', () => {
 
   it('have a signer confirmed by its fingerprint as other programs print it', async () => {
     const successors = await Promise.all([1, 2, 3].map((at) => certify({ name: `Successor ${at}` })));
-    const shapes = [
-      (text: string) => text,
-      (text: string) => text.toLowerCase(),
-      (text: string) => text.replaceAll(':', ''),
-    ];
+    const shapes = [(text: string) => text, (text: string) => text.toLowerCase(), (text: string) => text.replaceAll(':', '')];
     for (const [at, next] of successors.entries()) {
       const path = `/printed-${at}`;
       serve(path, lote(operator, 1));
@@ -132,8 +126,7 @@ describe('Trust lists of others that a verifier follows', () => {
       await forget();
       await judged(id);
       const waiting = await followed(path);
-      const confirm = (fingerprint: string) =>
-        shop.call('POST', `/trust/lists/${waiting.id}/confirm-signer`, { fingerprint });
+      const confirm = (fingerprint: string) => shop.call('POST', `/trust/lists/${waiting.id}/confirm-signer`, { fingerprint });
       // As `openssl x509 -fingerprint -sha256` has it.
       const printed = new X509Certificate(pem(next)).fingerprint256;
       const shape = shapes[at] ?? String;
@@ -183,28 +176,18 @@ describe('Trust lists of others that a verifier follows', () => {
   });
 
   it('are not followed to private addresses, whatever a list of lists says', async () => {
-    const inside = [
-      'https://169.254.169.254/latest',
-      'https://10.1.2.3/list',
-      'http://192.0.2.1/list',
-      'file:///etc/passwd',
-    ];
+    const inside = ['https://169.254.169.254/latest', 'https://10.1.2.3/list', 'http://192.0.2.1/list', 'file:///etc/passwd'];
     const pointers = inside.map((uri) => pointer('', 'DE', { uri }));
     serve('/inside', lotl(...pointers));
     const { status, text } = await judged(await follow('/inside', { follow: {} }, europe));
     expect(status).to.equal('failed');
-    expect(text.match(/unavailable: (?:forbidden|refused|blocked|not_allowed)\w*/g)?.length, text).to.equal(
-      4,
-    );
+    expect(text.match(/unavailable: (?:forbidden|refused|blocked|not_allowed)\w*/g)?.length, text).to.equal(4);
   });
 
   it('go round in no circle', async () => {
     serve(
       '/circle',
-      lotl(
-        pointer('/circle', 'EU', { signers: [europe.certificate] }),
-        pointer('/circle2', 'EU', { signers: [europe.certificate] }),
-      ),
+      lotl(pointer('/circle', 'EU', { signers: [europe.certificate] }), pointer('/circle2', 'EU', { signers: [europe.certificate] })),
     );
     serve('/circle2', lotl(pointer('/circle', 'EU', { signers: [europe.certificate] })));
     const id = await follow('/circle', { follow: {} }, europe);
@@ -262,5 +245,243 @@ describe('Trust lists of others that a verifier follows', () => {
     expect(large.length).to.be.greaterThan(MEBIBYTE);
     serve('/large', large);
     expect((await judged(await follow('/large'))).status).to.equal('completed');
+  });
+});
+
+describe('a published trust list, read by a verifier', () => {
+  let shop: Shop;
+  let operator: string;
+  const asAcme = async (method: string, path: string, json?: unknown) => {
+    const answer = await shop.call(method, path, json, shop.acme.token);
+    expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+    return answer.body;
+  };
+
+  before(async () => {
+    shop = await Shop.open();
+    operator = (await asAcme('GET', '/key-chain/trust-list')).rootCertificate;
+  });
+  after(() => shop.close());
+
+  /** The outcome of a presentation of a revocable credential where only this list counts. */
+  const judged = async (list: string, signedBy = operator) => {
+    const trustList = `${shop.service.address}/acme/trust-list/${list}`;
+    await shop.configure({ id: list, trustAnchors: [{ trustList, signedBy: [signedBy] }] });
+    const asked = await shop.ask(list);
+    await shop.present(asked, await shop.issue('card-status'));
+    return (await shop.call('GET', `/session/${asked.session}`)).body.status;
+  };
+  const own = {
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  };
+
+  it('vouches for the issuer that it names, and for its status lists', async () => {
+    const entities = [{ ...own, revocationKeyChainId: 'status-list' }];
+    await asAcme('POST', '/trust-list', { id: 'issuers', entities });
+    expect(await judged('issuers')).to.equal('completed');
+  });
+
+  it('vouches for nobody else, and for nobody when somebody else signed it', async () => {
+    const other = pem(await certify({ name: 'Other', ca: true }));
+    const external = {
+      type: 'external',
+      issuerCertPem: other,
+      info: { name: 'Other', country: 'DE', streetAddress: 'Weg 1' },
+    };
+    await asAcme('POST', '/trust-list', { id: 'others', entities: [external] });
+    await asAcme('POST', '/trust-list', { id: 'foreign', entities: [own] });
+    expect(await judged('others')).to.equal('failed');
+    expect(await judged('foreign', other)).to.equal('failed');
+  });
+
+  it('may begin its numbers anew once the verifier forgot the old ones on demand', async () => {
+    const signer = await certify({ name: 'Operator' });
+    const { rootCertificate } = await asAcme('GET', '/key-chain/signing');
+    const certificates = [rootCertificate.replace(/-----[^-]+-----|\s/g, '')];
+    const entities = [{ name: 'Acme', services: [{ type: 'EAA/Issuance', certificates }] }];
+    const backend = await Backend.start();
+    const judgedBy = async (sequenceNumber: number) => {
+      backend.on('/list', (response) => {
+        const list = trustList({ entities, signer, sequenceNumber }, Math.floor(Date.now() / 1000));
+        response.writeHead(200, { 'Content-Type': 'application/jwt' }).end(list);
+      });
+      const trustAnchors = [{ trustList: `${backend.url}/list`, signedBy: [pem(signer)] }];
+      await shop.configure({ id: 'renumbered', trustAnchors });
+      const asked = await shop.ask('renumbered');
+      await shop.present(asked, await shop.issue('card'));
+      return (await shop.call('GET', `/session/${asked.session}`)).body.status;
+    };
+    const forget = async (query: string) => expect((await shop.call('DELETE', `/cache/trust-list${query}`)).status).to.equal(204);
+    try {
+      expect(await judgedBy(7)).to.equal('completed');
+      for (const query of ['', '?releases=false']) {
+        await forget(query);
+        expect(await judgedBy(1), query).to.equal('failed');
+      }
+      expect((await shop.call('DELETE', '/cache/trust-list?releases=yes')).status).to.equal(400);
+      await forget('?releases=true');
+      expect(await judgedBy(1)).to.equal('completed');
+    } finally {
+      await backend.close();
+    }
+  });
+
+  it('of wallet providers vouches for no issuer', async () => {
+    const LoTEType = 'http://uri.etsi.org/19602/LoTEType/EUWalletProvidersList';
+    const scheme = {
+      LoTEType,
+      SchemeOperatorName: [{ lang: 'en', value: 'Lister' }],
+      SchemeOperatorAddress: {
+        SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Country: 'DE' }],
+        SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@acme.example' }],
+      },
+      SchemeName: [{ lang: 'en', value: 'DE:Wallets' }],
+      SchemeInformationURI: [{ lang: 'en', uriValue: 'https://acme.example/scheme' }],
+      PolicyOrLegalNotice: [{ LoTELegalNotice: 'As published.' }],
+    };
+    const data = { LoTE: { ListAndSchemeInformation: scheme } };
+    const lister = { id: 'lister', usageType: 'trustList', organization: 'Lister', country: 'DE' };
+    await asAcme('POST', '/key-chain', lister);
+    await asAcme('POST', '/trust-list', { id: 'wallets', keyChainId: 'lister', entities: [own], data });
+    expect(await judged('wallets')).to.equal('failed');
+  });
+});
+
+describe('trust lists of this service as anchors', () => {
+  let shop: Shop;
+  let held: Held;
+  let list: string;
+
+  before(async () => {
+    shop = await Shop.open();
+    list = `${shop.service.address}/acme/trust-list/issuers`;
+    await publish('POST', '/trust-list', { id: 'issuers', entities: [self()] });
+    await shop.configure({ id: 'listed', trustAnchors: [{ trustList: list }] });
+    held = await shop.issue('card-status');
+  });
+  after(() => shop.close());
+
+  const self = () => ({
+    type: 'internal',
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  });
+  async function publish(method: string, path: string, json: object) {
+    const answer = await shop.call(method, path, json, shop.acme.token);
+    expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
+  }
+  const attempt = async (requestId = 'listed', credential = held) => {
+    const asked = await shop.ask(requestId);
+    const { status } = await shop.present(asked, credential);
+    const { report } = await shop.session(asked.session);
+    return { status, report: JSON.stringify(report) };
+  };
+  const clear = async (path: string) => expect((await shop.call('DELETE', path)).status, path).to.equal(204);
+  const stats = async () => (await shop.call('GET', '/cache/stats')).body;
+
+  it('vouch for issuers without a certificate in the configuration, and the report names them', async () => {
+    const { status, report } = await attempt();
+    expect(status, report).to.equal(200);
+    expect(report).to.include(`Acme on ${list} number 1`);
+  });
+
+  it('are kept for a while, counted, and dropped on demand', async () => {
+    await clear('/cache');
+    const before = (await stats()).trustListCache;
+    await attempt();
+    await attempt();
+    const { trustListCache: after, statusListCache } = await stats();
+    expect([after.size, after.misses - before.misses, after.hits - before.hits]).to.deep.equal([1, 1, 1]);
+    expect(after.entries[0].uri).to.equal(list);
+    expect(Date.parse(after.entries[0].expiresAt)).to.be.greaterThan(Date.parse(after.entries[0].fetchedAt));
+    expect(statusListCache).to.deep.include({ size: 0, entries: [] });
+    await clear('/cache/status-list');
+    expect((await stats()).trustListCache.size).to.equal(1);
+    await clear('/cache/trust-list');
+    expect((await stats()).trustListCache).to.deep.include({ size: 0, entries: [] });
+    const foreign = await shop.call('GET', '/cache/stats', undefined, shop.acme.token);
+    expect(foreign.body.trustListCache.size, 'of the other tenant').to.equal(0);
+  });
+
+  it('are asked for by a query', async () => {
+    const [query] = QUERY.credentials;
+    const demand = (values: string[]) => ({
+      id: 'demanding',
+      dcql_query: { credentials: [{ ...query, trusted_authorities: [{ type: 'etsi_tl', values }] }] },
+      trustAnchors: [{ trustList: list }],
+    });
+    await shop.configure(demand([list]));
+    expect((await attempt('demanding')).status).to.equal(200);
+    const other = await shop.call('POST', '/verifier/config', demand(['https://other.example/lote']));
+    expect([other.status, other.body.errors[0].path]).to.deep.equal([400, 'dcql_query.credentials.0.trusted_authorities.0.values.0']);
+    const federation = demand([list]);
+    const [credential] = federation.dcql_query.credentials;
+    const unsupported = {
+      ...federation,
+      dcql_query: {
+        credentials: [{ ...credential, trusted_authorities: [{ type: 'openid_federation', values: ['x'] }] }],
+      },
+    };
+    expect((await shop.call('POST', '/verifier/config', unsupported)).status).to.equal(400);
+  });
+
+  it('are read with the configured signer when there is one', async () => {
+    const stranger = pem(await certify({ name: 'Stranger' }));
+    await shop.configure({ id: 'pinned', trustAnchors: [{ trustList: list, signedBy: [stranger] }] });
+    const { status, report } = await attempt('pinned');
+    expect([status, report]).to.satisfy(([code, text]: [number, string]) => code === 400 && /untrusted_signer/.test(text));
+  });
+
+  it('vouch for nobody when there is no such list', async () => {
+    for (const uri of [`${list}-gone`, list.replace('/acme/', '/nobody/')]) {
+      await shop.configure({ id: 'gone', trustAnchors: [{ trustList: uri }] });
+      const { status, report } = await attempt('gone');
+      expect(status).to.equal(400);
+      expect(report).to.match(/unavailable: this service publishes no such list/);
+    }
+  });
+
+  it('are not taken from elsewhere without somebody who signs', async () => {
+    for (const trustList of ['https://elsewhere.example/lote', `${shop.service.address}/acme/other/issuers`]) {
+      const json = { id: 'bad', dcql_query: QUERY, trustAnchors: [{ trustList }] };
+      const answer = await shop.call('POST', '/verifier/config', json);
+      expect([answer.status, answer.body.errors[0].path]).to.deep.equal([400, 'trustAnchors.0.signedBy']);
+    }
+  });
+
+  it('say whose status lists count, also when those are of this service', async () => {
+    const replace = async (revocationKeyChainId?: string) => {
+      await publish('PUT', '/trust-list/issuers', { entities: [{ ...self(), revocationKeyChainId }] });
+      await clear('/cache/trust-list');
+      return attempt();
+    };
+    expect((await replace('status-list')).status).to.equal(200);
+    await publish('POST', '/key-chain', { id: 'z-status', usageType: 'statusList' });
+    const { status, report } = await replace('z-status');
+    expect(status).to.equal(400);
+    expect(report).to.match(/status_invalid: signer/);
+    expect((await replace()).status).to.equal(200);
+  });
+
+  it('stop vouching for an issuer that is taken out', async () => {
+    expect((await attempt()).status).to.equal(200);
+    const university = pem(await certify({ name: 'University', ca: true }));
+    const others = [
+      {
+        type: 'external',
+        issuerCertPem: university,
+        info: { name: 'University', country: 'FR', streetAddress: 'Rue 1' },
+      },
+    ];
+    await publish('PUT', '/trust-list/issuers', { entities: others });
+    await clear('/cache/trust-list');
+    const { status, report } = await attempt();
+    expect(status).to.equal(400);
+    expect(report).to.match(/untrusted_chain/);
+    await publish('PUT', '/trust-list/issuers', { entities: [self()] });
+    await clear('/cache/trust-list');
+    expect((await attempt()).status).to.equal(200);
   });
 });

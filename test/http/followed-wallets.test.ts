@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { FollowWallets } from '../../application/oauth/follow-wallets.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { Store } from '../../application/ports/store.ts';
-import { FollowWallets } from '../../application/status-lists/follow-wallets.ts';
-import { obtain, resolve } from '../../bootstrap/wire.ts';
+import { obtain, resolve } from '../../bootstrap/wiring/wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { created } from '../support/populated.ts';
@@ -89,10 +89,7 @@ for (const kind of databases()) {
       clock.now = () => new Date(now().getTime() + seconds * 1000);
       try {
         // Another process does the same at the same moment.
-        const both = [
-          obtain(container, FollowWallets),
-          new FollowWallets(resolve(container, FollowWallets.needs)),
-        ];
+        const both = [obtain(container, FollowWallets), new FollowWallets(resolve(container, FollowWallets.needs))];
         const steps = () => Promise.all(both.map((job) => job.execute(clock.now())));
         for (;;) if (!(await steps()).some(({ mayBeMore }) => mayBeMore)) return;
       } finally {
@@ -121,15 +118,12 @@ for (const kind of databases()) {
         [0, 0],
       ]);
       const { body } = await service.call('GET', '/audit-log?kind=wallet-status-list', { token });
-      const told = new Set(
-        body.map((entry: { target: string; action: string }) => `${entry.action} ${entry.target}`),
-      );
+      const told = new Set(body.map((entry: { target: string; action: string }) => `${entry.action} ${entry.target}`));
       expect([...told]).to.deep.equal([`revoked ${provider.url}/status/1`]);
     });
 
     it('are shown with their list, and since when that cannot be had', async () => {
-      const lists = async () =>
-        (await service.call('GET', '/cache/stats', { token })).body.followedStatusLists;
+      const lists = async () => (await service.call('GET', '/cache/stats', { token })).body.followedStatusLists;
       const [list] = await lists();
       expect([list.uri, list.failure]).to.deep.equal([`${provider.url}/status/1`, null]);
       const { statusSigner } = provider;

@@ -1,17 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { readPublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { created } from '../support/populated.ts';
-import {
-  AUTHORIZATION_REQUEST,
-  CLIENT_ID,
-  type HolderKey,
-  keyProof,
-  makeJwt,
-  newKey,
-  now,
-  RawWallet,
-} from '../support/raw-wallet.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, type HolderKey, keyProof, makeJwt, newKey, now, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { startUpstreamProvider, type UpstreamProvider } from '../support/upstream-provider.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
@@ -35,13 +26,11 @@ function fill(template: unknown, values: Readonly<Record<string, unknown>>): unk
 }
 
 function fixture(name: string) {
-  return JSON.parse(
-    readFileSync(new URL(`../fixtures/foreign-requests/${name}.json`, import.meta.url), 'utf8'),
-  );
+  return JSON.parse(readFileSync(new URL(`../fixtures/foreign-requests/${name}.json`, import.meta.url), 'utf8'));
 }
 
 function thumbprintOf({ jwk }: HolderKey): string {
-  const key = readPublicJwk(jwk);
+  const key = parsePublicJwk(jwk);
   if (key === undefined) throw new Error('not a public key');
   return thumbprint(key);
 }

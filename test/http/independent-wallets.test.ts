@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
 import { type CredoWallets, credoWallets } from '../support/credo.ts';
+import { withoutIssuers } from '../support/failures.ts';
 import { loadOracles } from '../support/oracles.ts';
-import { withoutIssuers } from '../support/results.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
 import { readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
@@ -86,10 +86,7 @@ describe('wallets and readers of other people', () => {
   };
   const offer = (flow: string, ids: readonly string[]) =>
     post('/issuer/offer', { response_type: 'uri', flow, credentialConfigurationIds: ids });
-  const flows: readonly [
-    string,
-    (uri: string, wallet: Openid4vcWallet) => Promise<readonly StoredCredential[]>,
-  ][] = [
+  const flows: readonly [string, (uri: string, wallet: Openid4vcWallet) => Promise<readonly StoredCredential[]>][] = [
     ['pre_authorized_code', (uri, wallet) => wallet.accept(uri)],
     ['authorization_code', (uri, wallet) => wallet.acceptByCode(uri, approve)],
   ];
@@ -124,9 +121,7 @@ describe('wallets and readers of other people', () => {
       expect(elements['family_name']).to.equal('Lovelace');
       expect(elements['height']).to.equal(170);
       expect(elements['age_over_18']).to.equal(true);
-      expect(Buffer.from(String(elements['portrait']), 'base64url').toString()).to.equal(
-        'not really a picture',
-      );
+      expect(Buffer.from(String(elements['portrait']), 'base64url').toString()).to.equal('not really a picture');
       expect(JSON.stringify(elements['birth_date'])).to.include('1985-12-10');
     });
   }
@@ -239,9 +234,7 @@ describe('wallets and readers of other people', () => {
       }
       await complete(promised[0]?.transactionId ?? '');
       const { credentials } = await serving;
-      expect(credentials.map(({ configurationId, format }) => [configurationId, format])).to.deep.equal([
-        ['later', 'dc+sd-jwt'],
-      ]);
+      expect(credentials.map(({ configurationId, format }) => [configurationId, format])).to.deep.equal([['later', 'dc+sd-jwt']]);
       expect(credentials[0]?.claims).to.deep.include({ vct: 'urn:later:1', given_name: 'Ada' });
       await expectCompleted(session);
     });
@@ -256,20 +249,13 @@ describe('wallets and readers of other people', () => {
           id: 'person',
           format: 'dc+sd-jwt',
           meta: { vct_values: ['urn:eudi:pid:1'] },
-          claims: [
-            { path: ['family_name'] },
-            { path: ['address', 'locality'] },
-            { path: ['age_equal_or_over', '18'], values: [true] },
-          ],
+          claims: [{ path: ['family_name'] }, { path: ['address', 'locality'] }, { path: ['age_equal_or_over', '18'], values: [true] }],
         },
         {
           id: 'licence',
           format: 'mso_mdoc',
           meta: { doctype_value: 'org.iso.18013.5.1.mDL' },
-          claims: [
-            { path: [NAMESPACE, 'family_name'] },
-            { path: [NAMESPACE, 'age_over_18'], values: [true] },
-          ],
+          claims: [{ path: [NAMESPACE, 'family_name'] }, { path: [NAMESPACE, 'age_over_18'], values: [true] }],
         },
       ],
     };
@@ -298,8 +284,7 @@ describe('wallets and readers of other people', () => {
       await post('/verifier/config', { id: 'paid', transaction_data: [PAYMENT], ...shared });
     });
 
-    const ask = (requestId: string, response_type = 'uri') =>
-      post('/verifier/offer', { response_type, requestId });
+    const ask = (requestId: string, response_type = 'uri') => post('/verifier/offer', { response_type, requestId });
     const expectShown = async (session: string) => {
       const seen = (await service.call('GET', `/session/${session}`, { token: tenant.token })).body;
       expect(seen.status, JSON.stringify(seen.report)).to.equal('completed');
@@ -316,9 +301,7 @@ describe('wallets and readers of other people', () => {
       expect(presented.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
       // HAIP 1.0 section 5.1: where the wallet sends the user back to
       for (const answer of presented) {
-        expect(answer)
-          .to.have.nested.property('body.redirect_uri')
-          .that.includes('/presented?response_code=');
+        expect(answer).to.have.nested.property('body.redirect_uri').that.includes('/presented?response_code=');
       }
       for (const { session } of asked) await expectShown(session);
     });
@@ -360,9 +343,7 @@ describe('wallets and readers of other people', () => {
     const [pid, mdl] = await new Openid4vcWallet().accept(uri);
     const bytes = Buffer.from(mdl?.text ?? '', 'base64url');
     bytes[bytes.indexOf('Lovelace')] = 'D'.charCodeAt(0);
-    const changed = await oracles
-      .readMdoc(bytes.toString('base64url'), [anchor])
-      .catch((error: unknown) => error);
+    const changed = await oracles.readMdoc(bytes.toString('base64url'), [anchor]).catch((error: unknown) => error);
     expect(changed).to.be.instanceOf(Error);
     const [jwt = '', ...rest] = (pid?.text ?? '').split('~');
     const [header, payload = '', signature] = jwt.split('.');

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { claimsWebhookOffer, type Populated, populate } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
+import { type RawRequest, send } from '../support/raw-request.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const ALTERNATIVES = 'one of ownAuthorities, certificate, keyChainId, trustList';
@@ -17,30 +20,17 @@ describe('what an answer says of input that does not fit', () => {
   });
   after(() => service.close());
 
-  const call = (method: string, path: string, json: unknown) =>
-    service.call(method, path, { token: tenant.token, json });
+  const call = (method: string, path: string, json: unknown) => service.call(method, path, { token: tenant.token, json });
   const faultsOf = (answer: Answer): Record<string, string> => {
     expect([answer.status, answer.body.code], answer.text).to.deep.equal([400, 'invalid_input']);
-    return Object.fromEntries(
-      answer.body.errors.map(({ path, message }: { path: string; message: string }) => [path, message]),
-    );
+    return Object.fromEntries(answer.body.errors.map(({ path, message }: { path: string; message: string }) => [path, message]));
   };
   const ask = (more: object) => call('POST', '/verifier/config', { id: 'ask', dcql_query: QUERY, ...more });
 
   describe('when a required member is missing', () => {
     const cases: [string, string, unknown, string][] = [
-      [
-        'at the top',
-        '/issuer/config',
-        { displai: [{ name: 'Acme' }] },
-        `display: is missing. Also displai: ${meant('display')}`,
-      ],
-      [
-        'in a list',
-        '/issuer/config',
-        { display: [{ nmae: 'Acme' }] },
-        `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`,
-      ],
+      ['at the top', '/issuer/config', { displai: [{ name: 'Acme' }] }, `display: is missing. Also displai: ${meant('display')}`],
+      ['in a list', '/issuer/config', { display: [{ nmae: 'Acme' }] }, `display.0.name: is missing. Also display.0.nmae: ${meant('name')}`],
       [
         'where other members are allowed',
         '/verifier/config',
@@ -72,11 +62,7 @@ describe('what an answer says of input that does not fit', () => {
       ['is no object', 'signing', { '': ALTERNATIVES }],
       ['is two of them', { keyChainId: 'signing', certificate: 'x' }, { '': ALTERNATIVES }],
       ['is misspelt', { certificte: 'x' }, { '': ALTERNATIVES, '.certificte': meant('certificate') }],
-      [
-        'is written in small letters',
-        { trustlist: 'https://lists.example' },
-        { '': ALTERNATIVES, '.trustlist': meant('trustList') },
-      ],
+      ['is written in small letters', { trustlist: 'https://lists.example' }, { '': ALTERNATIVES, '.trustlist': meant('trustList') }],
     ];
     for (const [name, anchor, expected] of anchors) {
       it(`names them when a trust anchor ${name}`, async () => {
@@ -115,12 +101,7 @@ describe('what an answer says of input that does not fit', () => {
     const inCredential = (more: object) => ({ credentials: [{ ...credential, ...more }] });
     const at = 'dcql_query.credentials.0';
     const unknown: [string, object, string, string][] = [
-      [
-        'in a credential query',
-        inCredential({ trusted_authority: [authority] }),
-        `${at}.trusted_authority`,
-        meant('trusted_authorities'),
-      ],
+      ['in a credential query', inCredential({ trusted_authority: [authority] }), `${at}.trusted_authority`, meant('trusted_authorities')],
       ['as a misspelt flag', inCredential({ multipel: true }), `${at}.multipel`, meant('multiple')],
       [
         'as a misspelt long name',
@@ -128,24 +109,14 @@ describe('what an answer says of input that does not fit', () => {
         `${at}.require_cryptographic_holder_bindng`,
         meant('require_cryptographic_holder_binding'),
       ],
-      [
-        'in meta',
-        inCredential({ meta: { ...credential?.meta, vct_value: ['urn:x'] } }),
-        `${at}.meta.vct_value`,
-        meant('vct_values'),
-      ],
+      ['in meta', inCredential({ meta: { ...credential?.meta, vct_value: ['urn:x'] } }), `${at}.meta.vct_value`, meant('vct_values')],
       [
         'in the meta of another format',
         inCredential({ meta: { ...credential?.meta, doctype_value: 'org.iso.18013.5.1.mDL' } }),
         `${at}.meta.doctype_value`,
         NOBODY,
       ],
-      [
-        'in a claims query',
-        inCredential({ claims: [{ path: ['name'], value: ['Ada'] }] }),
-        `${at}.claims.0.value`,
-        meant('values'),
-      ],
+      ['in a claims query', inCredential({ claims: [{ path: ['name'], value: ['Ada'] }] }), `${at}.claims.0.value`, meant('values')],
       [
         'in a trusted authority',
         inCredential({ trusted_authorities: [{ ...authority, kind: 'x' }] }),
@@ -158,12 +129,7 @@ describe('what an answer says of input that does not fit', () => {
         'dcql_query.credential_sets.0.require',
         meant('required'),
       ],
-      [
-        'in the query',
-        { ...QUERY, credential_set: [] },
-        'dcql_query.credential_set',
-        meant('credential_sets'),
-      ],
+      ['in the query', { ...QUERY, credential_set: [] }, 'dcql_query.credential_set', meant('credential_sets')],
     ];
     for (const [name, dcql_query, path, message] of unknown) {
       it(`names it ${name}`, async () => {
@@ -183,18 +149,8 @@ describe('what an answer says of input that does not fit', () => {
 
   describe('of a misspelt member that is needed', () => {
     const needed: [string, string, unknown, Record<string, string>][] = [
-      [
-        'of a client',
-        '/client',
-        { clientID: 'reg', roles: ['issuance:offer'] },
-        { clientId: '', clientID: meant('clientId') },
-      ],
-      [
-        'of a client under another name',
-        '/client',
-        { id: 'reg', roles: ['issuance:offer'] },
-        { clientId: '', id: NOBODY },
-      ],
+      ['of a client', '/client', { clientID: 'reg', roles: ['issuance:offer'] }, { clientId: '', clientID: meant('clientId') }],
+      ['of a client under another name', '/client', { id: 'reg', roles: ['issuance:offer'] }, { clientId: '', id: NOBODY }],
       [
         'of a presentation request',
         '/verifier/offer',
@@ -253,25 +209,13 @@ describe('what an answer says of input that does not fit', () => {
         headers: { Authorization: `Bearer ${root}`, 'Content-Type': type },
         body: typeof body === 'string' ? body : Buffer.from(body),
       });
-    const detail = async (answer: Response) => [
-      answer.status,
-      ((await answer.json()) as { detail: string }).detail,
-    ];
+    const detail = async (answer: Response) => [answer.status, ((await answer.json()) as { detail: string }).detail];
 
     it('says where JSON ends to be JSON, without repeating it', async () => {
-      expect(await detail(await send('{\n  "name": "x",\n}'))).to.deep.equal([
-        400,
-        'the body is not JSON (line 3, column 1)',
-      ]);
+      expect(await detail(await send('{\n  "name": "x",\n}'))).to.deep.equal([400, 'the body is not JSON (line 3, column 1)']);
       expect((await detail(await send('{"name": a secret}')))[1]).to.equal('the body is not JSON');
-      expect(await detail(await send('{"name": "x"'))).to.deep.equal([
-        400,
-        'the body is not JSON (line 1, column 13)',
-      ]);
-      expect(await detail(await send('{"name": "'))).to.deep.equal([
-        400,
-        'the body is not JSON (line 1, column 11)',
-      ]);
+      expect(await detail(await send('{"name": "x"'))).to.deep.equal([400, 'the body is not JSON (line 1, column 13)']);
+      expect(await detail(await send('{"name": "'))).to.deep.equal([400, 'the body is not JSON (line 1, column 11)']);
       expect((await detail(await send('{"__proto__": "x"}')))[1]).to.equal(
         'the body has a member called "__proto__", which no document may have (line 1, column 2)',
       );
@@ -281,15 +225,9 @@ describe('what an answer says of input that does not fit', () => {
       const latin = Buffer.from('{"description":"M\u00fcller"}', 'latin1');
       const before = await stored();
       expect(await detail(await send(latin))).to.deep.equal([400, 'the body is not UTF-8']);
-      expect(await detail(await send(latin, 'application/json; charset=ISO-8859-1'))).to.deep.equal([
-        415,
-        'send the body in UTF-8',
-      ]);
+      expect(await detail(await send(latin, 'application/json; charset=ISO-8859-1'))).to.deep.equal([415, 'send the body in UTF-8']);
       expect(await stored()).to.equal(before);
-      const named = await send(
-        Buffer.from('{"description":"M\u00fcller"}'),
-        'application/json;charset="UTF-8"',
-      );
+      const named = await send(Buffer.from('{"description":"M\u00fcller"}'), 'application/json;charset="UTF-8"');
       expect(named.status).to.equal(200);
       const form = await service.call('POST', '/acme/token', {
         text: 'grant_type=%ff',
@@ -299,3 +237,105 @@ describe('what an answer says of input that does not fit', () => {
     });
   });
 });
+
+const encode = (text: string, encoding: 'base64' | 'base64url') => Buffer.from(text).toString(encoding);
+
+for (const kind of databases()) {
+  describe(`NUL, which no database keeps, on ${kind.name}`, () => {
+    let database: TestDatabase | undefined;
+    let service: TestService;
+    let world: Populated;
+    let root: string;
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: database.url });
+      world = await populate(service, 'acme');
+      root = await service.rootToken();
+    });
+    after(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    const answer = async (method: string, path: string, more: Partial<RawRequest> = {}, token = world.token) => {
+      const headers = { authorization: `Bearer ${token}`, ...more.headers };
+      const { status, text } = await send(service.address, { method, path, ...more, headers });
+      const body = JSON.parse(text);
+      return [status, body.code ?? body.error];
+    };
+    const json = (body: string) => ({ headers: { 'content-type': 'application/json' }, body });
+    const form = (body: string) => ({
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body,
+    });
+
+    it('is in the name of nothing', async () => {
+      for (const path of ['/client/%00', '/session/a%00', '/key-chain/%00', '/certs/%00', '/issuer/credentials/%00']) {
+        expect(await answer('GET', path), path).to.deep.equal([404, 'not_found']);
+      }
+      expect(await answer('GET', '/tenant/a%00', {}, root)).to.deep.equal([404, 'not_found']);
+      for (const path of ['/acme/request/%00', '/acme/credential-offer/%00', '/%00/credential-offer/x']) {
+        expect(await answer('GET', path), path).to.deep.equal([404, 'invalid_request']);
+      }
+      for (const path of ['/acme/status-list/%00', '/%00/.well-known/jwks.json', '/acme/vct/%00']) {
+        expect(await answer('GET', path), path).to.deep.equal([404, 'not_found']);
+      }
+    });
+
+    it('is refused in queries and cursors', async () => {
+      const cursor = encode('1.\0', 'base64url');
+      expect(await answer('GET', `/session?cursor=${cursor}`)).to.deep.equal([400, 'invalid_input']);
+      expect(await answer('GET', '/session?cursor=%00')).to.deep.equal([400, 'invalid_input']);
+      expect(await answer('GET', '/certs?keyId=%00')).to.deep.equal([400, 'invalid_input']);
+    });
+
+    it('is refused in bodies, wherever it stands, and so is half a character', async () => {
+      for (const text of ['"\\u0000"', '"a\\u0000b"', '"\\ud800"', '"\\udc00\\ud800"', '["\\u0000"]', '{"\\u0000":1}']) {
+        const bodies: [string, string, string][] = [
+          ['POST', '/client', `{"clientId":"nul","roles":["clients:manage"],"description":${text}}`],
+          ['PATCH', '/key-chain/acme-keys', `{"description":${text}}`],
+          ['PATCH', '/issuer/credentials/acme-credential', `{"claims":{"name":${text}}}`],
+          ['POST', '/certs', `{"keyId":"acme-keys","certUsageTypes":["signing"],"subjectName":${text}}`],
+          ['POST', '/session/revoke', `{"sessionId":${text},"status":1}`],
+        ];
+        for (const [method, path, body] of bodies) {
+          expect(await answer(method, path, json(body)), body).to.deep.equal([400, 'invalid_input']);
+        }
+      }
+      const tenant = json('{"id":"nul","name":"a\\u0000b"}');
+      expect(await answer('POST', '/tenant', tenant, root)).to.deep.equal([400, 'invalid_input']);
+    });
+
+    it('may be spoken of, as long as it is not meant', async () => {
+      const offer = JSON.stringify(claimsWebhookOffer(world.ids.credential)).replace(
+        /"type":"webhook".*$/,
+        '"type":"inline","claims":{"given_name":"\\\\u0000 and \\ud83d\\ude00"}}}}',
+      );
+      const { status, text } = await send(service.address, {
+        method: 'POST',
+        path: '/issuer/offer',
+        headers: { authorization: `Bearer ${world.token}`, 'content-type': 'application/json' },
+        body: offer,
+      });
+      expect(status, text).to.equal(201);
+    });
+
+    it('is refused in forms and credentials', async () => {
+      const response = `/acme/response/${world.artefacts.requestId}`;
+      for (const body of ['error=%00', 'state=%00&error=access_denied', 'error_description=%00&error=x']) {
+        expect(await answer('POST', response, form(body)), body).to.deep.equal([400, 'invalid_request']);
+      }
+      const grant = form('grant_type=client_credentials');
+      for (const pair of ['\0:x', 'x:\0', '%00:x']) {
+        const authorization = `Basic ${encode(pair, 'base64')}`;
+        const refused = await answer('POST', '/oauth2/token', {
+          ...grant,
+          headers: { ...grant.headers, authorization },
+        });
+        expect(refused, pair).to.deep.equal([401, 'invalid_client']);
+      }
+    });
+  });
+}

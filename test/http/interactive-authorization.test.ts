@@ -1,8 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { Issuer } from '../support/interactive-issuer.ts';
-import { CURRENT, type InteractiveWallet, WIRES } from '../support/interactive-wallet.ts';
+import { Store } from '../../application/ports/store.ts';
+import { moveOn } from '../../domain/oauth/authorization.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
+import { stepsOf } from '../contract/store/steps.ts';
+import { withoutIssuers } from '../support/failures.ts';
+import { CURRENT, type InteractiveWallet, Issuer, type Required, WIRES } from '../support/interactive-authorization.ts';
 import type { Held } from '../support/present.ts';
-import { withoutIssuers } from '../support/results.ts';
+import { CLIENT_ID, makeJwt, newKey, now } from '../support/raw-wallet.ts';
+import { type Answer, createTenant } from '../support/test-service.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
 import { readableClaims } from '../wallets/openid4vc/credentials.ts';
 
 describe('Interactive authorization', () => {
@@ -55,9 +62,7 @@ describe('Interactive authorization', () => {
         const { page, back } = await wallet.visit(asked);
         expect(page.href.startsWith(`${issuer.backend.url}/page?visit=`)).to.equal(true);
         const visit = page.searchParams.get('visit') ?? '';
-        expect(page.searchParams.get('return_to')).to.equal(
-          `${wallet.endpoint}/return?auth_session=${visit}`,
-        );
+        expect(page.searchParams.get('return_to')).to.equal(`${wallet.endpoint}/return?auth_session=${visit}`);
         expect(visit).to.not.equal(asked.authSession);
         expect(`${back.origin}${back.pathname}`).to.equal('https://wallet.example/cb');
         const code = wallet.codeFrom(back);
@@ -75,9 +80,7 @@ describe('Interactive authorization', () => {
         const { back } = await wallet.visit(second);
         const code = wallet.codeFrom(back);
         expect(await collect(wallet, code, 'both')).to.deep.equal({ role: 'friend of Ada' });
-        const replayed = await wallet.resume(
-          new URL(`https://x.example/?auth_session=${second.authSession}`),
-        );
+        const replayed = await wallet.resume(new URL(`https://x.example/?auth_session=${second.authSession}`));
         expect([replayed.status, replayed.body.error]).to.deep.equal([400, wire.sessionError]);
       });
     });
@@ -88,18 +91,8 @@ describe('Interactive authorization', () => {
     type Case = [string, string, Record<string, string>, string];
     const cases: Case[] = [
       ['lists no types (N135)', 'badge', { interaction_types_supported: '' }, 'invalid_request'],
-      [
-        'lists nothing but commas (N135)',
-        'badge',
-        { interaction_types_supported: ' , ,' },
-        'invalid_request',
-      ],
-      [
-        'lacks a type that is needed (N136)',
-        'badge',
-        { interaction_types_supported: CURRENT.web },
-        'missing_interaction_type',
-      ],
+      ['lists nothing but commas (N135)', 'badge', { interaction_types_supported: ' , ,' }, 'invalid_request'],
+      ['lacks a type that is needed (N136)', 'badge', { interaction_types_supported: CURRENT.web }, 'missing_interaction_type'],
       [
         'lacks a type that is needed later (N136)',
         'both',
@@ -112,27 +105,12 @@ describe('Interactive authorization', () => {
         { interaction_types_supported: `${CURRENT.presentation},redirect_to_web` },
         'missing_interaction_type',
       ],
-      [
-        'lists types that nobody knows (N136)',
-        'badge',
-        { interaction_types_supported: 'telepathy' },
-        'missing_interaction_type',
-      ],
-      [
-        'lists the web without code_challenge (N142)',
-        'badge',
-        { code_challenge: '', code_challenge_method: '' },
-        'invalid_request',
-      ],
+      ['lists types that nobody knows (N136)', 'badge', { interaction_types_supported: 'telepathy' }, 'missing_interaction_type'],
+      ['lists the web without code_challenge (N142)', 'badge', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
       ['has a plain code_challenge', 'badge', { code_challenge_method: 'plain' }, 'invalid_request'],
       ['has a method without a challenge', 'badge', { code_challenge: '' }, 'invalid_request'],
       ['leads to the web without redirect_uri', 'visitor', { redirect_uri: '' }, 'invalid_request'],
-      [
-        'leads to the web without an https redirect_uri',
-        'visitor',
-        { redirect_uri: 'wallet-app:/cb' },
-        'invalid_request',
-      ],
+      ['leads to the web without an https redirect_uri', 'visitor', { redirect_uri: 'wallet-app:/cb' }, 'invalid_request'],
       ['has a harmful redirect_uri', 'badge', { redirect_uri: 'javascript:alert(1)' }, 'invalid_request'],
       ['has no client_id', 'badge', { client_id: '' }, 'invalid_request'],
       ['has no response_type', 'badge', { response_type: '' }, 'invalid_request'],
@@ -158,9 +136,7 @@ describe('Interactive authorization', () => {
       const wallet = issuer.wallet();
       const { uri } = await issuer.offer('badge');
       const types = `telepathy ,redirect_to_web,${CURRENT.presentation},openid4vp_presentation`;
-      wallet.asksPresentation(
-        await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }),
-      );
+      wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', interaction_types_supported: types }));
     });
 
     it('needs neither redirect_uri nor PKCE where the wallet knows no web step', async () => {
@@ -185,9 +161,7 @@ describe('Interactive authorization', () => {
       const ids = ['badge', 'plain', 'both'];
       const { uri } = await issuer.offer(...ids);
       const scope = ids.join(' ');
-      const first = wallet.asksPresentation(
-        await wallet.begin(uri, { scope, interaction_types_supported: TYPES }),
-      );
+      const first = wallet.asksPresentation(await wallet.begin(uri, { scope, interaction_types_supported: TYPES }));
       const second = wallet.asksWeb(await wallet.present(first, held));
       const { back } = await wallet.visit(second);
       const code = wallet.codeFrom(back);
@@ -222,15 +196,246 @@ describe('Interactive authorization', () => {
     const { uri } = await issuer.offer('badge');
     const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge' }));
     const code = wallet.issuedCode(await wallet.present(asked, held));
-    for (const wrong of [
-      { code_verifier: '' },
-      { code_verifier: 'x'.repeat(43) },
-      { redirect_uri: 'https://x.example' },
-    ]) {
+    for (const wrong of [{ code_verifier: '' }, { code_verifier: 'x'.repeat(43) }, { redirect_uri: 'https://x.example' }]) {
       const answer = await wallet.redeemCode(code, { redirect_uri: '', ...wrong });
       expect([answer.status, answer.body.error], JSON.stringify(wrong)).to.deep.equal([400, 'invalid_grant']);
     }
     expect((await wallet.redeemCode(code)).status, 'with the right redirect_uri').to.equal(200);
     expect((await wallet.redeemCode(code)).body.error).to.equal('invalid_grant');
+  });
+});
+
+const ACTION = { type: 'openid4vp_presentation', presentationConfigId: 'check' };
+
+describe('Actions that a configuration asks for since', () => {
+  let issuer: Issuer;
+  let held: Held;
+  let count = 0;
+
+  before(async () => {
+    issuer = await Issuer.open();
+    held = await issuer.hold();
+  });
+  after(() => issuer.close());
+
+  const ask = async (id: string, iaeActions: readonly object[]) => {
+    const change = { token: issuer.token, json: { iaeActions } };
+    const changed = await issuer.service.call('PATCH', `/issuer/credentials/${id}`, change);
+    expect(changed.status, changed.text).to.equal(200);
+  };
+  const fresh = async (iaeActions: readonly object[] = []) => {
+    const id = `changing-${++count}`;
+    await issuer.badge(id, iaeActions);
+    return id;
+  };
+  const expectDenied = ({ status, body }: Answer) => expect([status, body.error]).to.deep.equal([400, 'credential_request_denied']);
+  const granted = async (id: string): Promise<{ wallet: InteractiveWallet; tokens: Answer }> => {
+    const wallet = issuer.wallet();
+    const code = wallet.issuedCode(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const tokens = await wallet.redeemCode(code);
+    expect(tokens.status, tokens.text).to.equal(200);
+    return { wallet, tokens };
+  };
+
+  it('hold for access tokens and refresh tokens that there were before', async () => {
+    const id = await fresh();
+    const { wallet, tokens } = await granted(id);
+    expect((await wallet.request(tokens.body.access_token, id)).status).to.equal(200);
+    await ask(id, [ACTION]);
+    expectDenied(await wallet.request(tokens.body.access_token, id));
+    const refreshed = await wallet.refresh(tokens.body.refresh_token, { client_id: CLIENT_ID });
+    expectDenied(await wallet.request(refreshed.body.access_token, id));
+  });
+
+  it('hold for offers with a pre-authorized code', async () => {
+    const id = await fresh();
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [id] };
+    const { body } = await issuer.service.call('POST', '/issuer/offer', { token: issuer.token, json });
+    await ask(id, [ACTION]);
+    const wallet = issuer.wallet();
+    expectDenied(await wallet.request(await wallet.accessToken(body.uri), id));
+  });
+
+  it('hold for requests that were pushed', async () => {
+    const id = await fresh();
+    const wallet = issuer.wallet();
+    const requestUri = await wallet.push((await issuer.offer(id)).uri, id);
+    await ask(id, [ACTION]);
+    const { body } = await wallet.redeemCode(await wallet.authorize(requestUri));
+    expectDenied(await wallet.request(body.access_token, id));
+  });
+
+  it('are enough when they were done, and asked for in other words', async () => {
+    const id = await fresh([ACTION]);
+    const wallet = issuer.wallet();
+    const asked = wallet.asksPresentation(await wallet.begin((await issuer.offer(id)).uri, { scope: id }));
+    const { body } = await wallet.redeemCode(wallet.issuedCode(await wallet.present(asked, held)));
+    await ask(id, [{ ...ACTION, label: 'Show your card, please' }]);
+    expect((await wallet.request(body.access_token, id)).status).to.equal(200);
+    const refreshed = await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID });
+    expect((await wallet.request(refreshed.body.access_token, id)).status).to.equal(200);
+    await issuer.check('other-check');
+    await ask(id, [ACTION, { ...ACTION, presentationConfigId: 'other-check' }]);
+    expectDenied(await wallet.request(refreshed.body.access_token, id));
+  });
+});
+
+describe('The session of an interactive authorization', () => {
+  let issuer: Issuer;
+  let held: Held;
+
+  before(async () => {
+    issuer = await Issuer.open();
+    held = await issuer.hold();
+  });
+  after(() => issuer.close());
+
+  const ask = async (configuration = 'badge', wallet = issuer.wallet(), headers = {}) => {
+    const { uri, session } = await issuer.offer(configuration);
+    const answer = await wallet.begin(uri, { scope: configuration }, headers);
+    return { wallet, session, asked: wallet.asksPresentation(answer) };
+  };
+  const expectError = (answer: Answer, error: string, status = 400) => {
+    expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
+    expect(answer.headers.get('cache-control')).to.equal('no-store');
+  };
+  const vp = (wallet: InteractiveWallet, asked: Required) => ({
+    vp_token: { card: [wallet.bind(asked, held)] },
+  });
+
+  describe('is refused with the session (N137)', () => {
+    type Case = [string, (wallet: InteractiveWallet, asked: Required) => Promise<Answer>];
+    const post = (wallet: InteractiveWallet, asked: Required, form: Record<string, string>, headers = {}) => {
+      const openid4vp_response = JSON.stringify({ vp_token: { card: [wallet.bind(asked, held)] } });
+      return wallet.post({ auth_session: asked.authSession, openid4vp_response, ...form }, headers);
+    };
+    const cases: Case[] = [
+      ['unknown', (wallet, asked) => post(wallet, asked, { auth_session: 'x'.repeat(22) })],
+      ['guessed', (wallet, asked) => post(wallet, asked, { auth_session: `${asked.authSession.slice(0, -3)}abc` })],
+      ['of another client', (wallet, asked) => post(wallet, asked, { client_id: 'https://other.example' }, wallet.proof())],
+      ['without the key that began', (wallet, asked) => post(wallet, asked, {})],
+      ['with another key', (wallet, asked) => post(wallet, asked, {}, wallet.proof(newKey()))],
+    ];
+    for (const [what, attempt] of cases) {
+      it(what, async () => {
+        const wallet = issuer.wallet();
+        const { asked } = await ask('badge', wallet, wallet.proof());
+        expectError(await attempt(wallet, asked), 'invalid_session');
+        wallet.issuedCode(await post(wallet, asked, {}, wallet.proof()));
+      });
+    }
+
+    it('of another tenant', async () => {
+      const { asked, wallet } = await ask();
+      await createTenant(issuer.service, 'elsewhere');
+      const path = '/elsewhere/interactive-authorization';
+      const form = { auth_session: asked.authSession, openid4vp_response: '{}' };
+      expectError(await issuer.service.call('POST', path, { form }), 'invalid_session');
+      wallet.issuedCode(await wallet.present(asked, held));
+    });
+
+    for (const wire of WIRES) {
+      it(`when it came too late, in the words of ${wire.name}`, async () => {
+        const { asked, wallet } = await ask('badge', issuer.wallet(wire));
+        const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
+        const found = (await steps.authorization(asked.authSession.split('.')[0] ?? ''))?.authorization;
+        const { interaction } = found ?? {};
+        if (found === undefined || interaction?.pending === undefined) throw new Error('nothing is pending');
+        const pending = { ...interaction.pending, until: new Date() };
+        await steps.commit({ authorization: moveOn(found, { interaction: { ...interaction, pending } }), uses: [] });
+        expectError(await wallet.present(asked, held), wire.sessionError);
+      });
+    }
+  });
+
+  it('needs no proof of a key that was only announced, but takes no other', async () => {
+    const wallet = issuer.wallet();
+    const { uri } = await issuer.offer('badge');
+    const proof = wallet.proof();
+    const announced = await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }, proof);
+    expectError(announced, 'invalid_dpop_proof');
+    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'badge', dpop_jkt: 'x'.repeat(43) }));
+    expectError(await wallet.respond(asked, {}, wallet.proof()), 'invalid_session');
+    const code = wallet.issuedCode(await wallet.present(asked, held));
+    expectError(await wallet.redeemCode(code, { redirect_uri: '' }), 'invalid_grant');
+  });
+
+  describe('of a wallet that authenticates', () => {
+    const display = [{ name: 'Acme', locale: 'en' }];
+    const REGISTERED = 'https://registered.example';
+    const key = newKey();
+    let provider: WalletProvider;
+
+    const register = () => {
+      const redirect_uris = ['https://registered.example/cb'];
+      return issuer.write('/issuer/config', {
+        display,
+        ...provider.configuration(),
+        walletAttestationRequired: false,
+        walletClients: [{ client_id: REGISTERED, jwks: { keys: [key.jwk] }, redirect_uris }],
+      });
+    };
+    before(async () => {
+      provider = await WalletProvider.start();
+      await register();
+    });
+    after(async () => {
+      await issuer.write('/issuer/config', { display });
+      await provider.close();
+    });
+
+    const attested = async (wallet: InteractiveWallet, instance = newKey()) => {
+      const { body } = await issuer.service.call('POST', `/${issuer.id}/challenge`);
+      return provider.headers(instance, wallet.issuer, body.attestation_challenge);
+    };
+    const assertion = (wallet: InteractiveWallet) => ({
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: makeJwt(
+        key,
+        { alg: 'ES256' },
+        {
+          iss: REGISTERED,
+          sub: REGISTERED,
+          aud: wallet.issuer,
+          jti: randomUUID(),
+          iat: now(),
+          exp: now() + 60,
+        },
+      ),
+    });
+
+    it('goes on with the same installation only', async () => {
+      const wallet = issuer.wallet();
+      const instance = newKey();
+      const { asked } = await ask('badge', wallet, await attested(wallet, instance));
+      const answer = vp(wallet, asked);
+      expectError(await wallet.respond(asked, answer), 'invalid_session');
+      expectError(await wallet.respond(asked, answer, await attested(wallet)), 'invalid_session');
+      const bare = wallet.post({
+        auth_session: asked.authSession,
+        client_id: CLIENT_ID,
+        openid4vp_response: '{}',
+      });
+      expectError(await bare, 'invalid_session');
+      wallet.issuedCode(await wallet.respond(asked, answer, await attested(wallet, instance)));
+    });
+
+    it('goes on with the same registration only, which has its addresses', async () => {
+      const wallet = issuer.wallet();
+      const { uri } = await issuer.offer('badge');
+      const begin = (redirect_uri: string) =>
+        wallet.begin(uri, { scope: 'badge', client_id: REGISTERED, redirect_uri, ...assertion(wallet) });
+      expectError(await begin('https://registered.example/other'), 'invalid_request');
+      const asked = wallet.asksPresentation(await begin('https://registered.example/cb'));
+      const form = { auth_session: asked.authSession, openid4vp_response: JSON.stringify(vp(wallet, asked)) };
+      expectError(await wallet.post(form), 'invalid_session');
+      expectError(await wallet.post({ ...form, client_id: REGISTERED }), 'invalid_client', 401);
+      expectError(await wallet.post(form, await attested(wallet)), 'invalid_session');
+      // Nobody becomes this client by its name, not even when the registration is gone.
+      await issuer.write('/issuer/config', { display });
+      expectError(await wallet.post({ ...form, client_id: REGISTERED }), 'invalid_session');
+      await register();
+      wallet.issuedCode(await wallet.post({ ...form, ...assertion(wallet) }));
+    });
   });
 });

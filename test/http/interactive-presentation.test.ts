@@ -1,13 +1,10 @@
 import { expect } from 'chai';
-import { Issuer } from '../support/interactive-issuer.ts';
-import {
-  CURRENT,
-  encryptFor,
-  type InteractiveWallet,
-  type Required,
-  WIRES,
-} from '../support/interactive-wallet.ts';
-import { decode, type Held, QUERY, verifiedByLeaf } from '../support/present.ts';
+import type { Role } from '../../domain/clients/role.ts';
+import { interactiveTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
+import { Backend } from '../support/backend.ts';
+import { deviceResponse } from '../support/device.ts';
+import { CURRENT, encryptFor, type InteractiveWallet, Issuer, type Required, WIRES } from '../support/interactive-authorization.ts';
+import { decode, type Held, issue, QUERY, verifiedByLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import type { Answer } from '../support/test-service.ts';
 
@@ -39,40 +36,19 @@ describe('A presentation before an issuance', () => {
       vp_token: { card: [wallet.bind(asked, held)] },
     });
     const cases: Case[] = [
-      [
-        'when nothing is presented',
-        'badge',
-        (wallet, { authSession }) => wallet.post({ auth_session: authSession }),
-      ],
+      ['when nothing is presented', 'badge', (wallet, { authSession }) => wallet.post({ auth_session: authSession })],
       [
         'when a verifier comes instead',
         'badge',
-        (wallet, { authSession }) =>
-          wallet.post({ auth_session: authSession, code_verifier: 'x'.repeat(43) }),
+        (wallet, { authSession }) => wallet.post({ auth_session: authSession, code_verifier: 'x'.repeat(43) }),
       ],
       ['when it is not JSON', 'badge', (wallet, asked) => wallet.respond(asked, 'vp_token')],
       ['when it is no object', 'badge', (wallet, asked) => wallet.respond(asked, [1])],
       ['when it is empty', 'badge', (wallet, asked) => wallet.respond(asked, {})],
-      [
-        'when it is an error, too',
-        'badge',
-        (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), error: 'access_denied' }),
-      ],
-      [
-        'when it is encrypted, though not asked',
-        'badge',
-        (wallet, asked) => wallet.respond(asked, { response: 'x' }),
-      ],
-      [
-        'when it is not encrypted, though asked (N140)',
-        'sealed',
-        (wallet, asked) => wallet.respond(asked, vp(wallet, asked)),
-      ],
-      [
-        'when it does not decrypt',
-        'sealed',
-        (wallet, asked) => wallet.respond(asked, { response: 'a.b.c.d.e' }),
-      ],
+      ['when it is an error, too', 'badge', (wallet, asked) => wallet.respond(asked, { ...vp(wallet, asked), error: 'access_denied' })],
+      ['when it is encrypted, though not asked', 'badge', (wallet, asked) => wallet.respond(asked, { response: 'x' })],
+      ['when it is not encrypted, though asked (N140)', 'sealed', (wallet, asked) => wallet.respond(asked, vp(wallet, asked))],
+      ['when it does not decrypt', 'sealed', (wallet, asked) => wallet.respond(asked, { response: 'a.b.c.d.e' })],
       [
         'when it is encrypted and plain',
         'sealed',
@@ -112,67 +88,30 @@ describe('A presentation before an issuance', () => {
         /aud_mismatch/,
         (wallet, asked) => wallet.present(asked, held, { aud: new URL(wallet.issuer).origin }),
       ],
-      [
-        'for another host (N139)',
-        /aud_mismatch/,
-        (wallet, asked) => wallet.present(asked, held, { aud: 'ia:https://other.example' }),
-      ],
+      ['for another host (N139)', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: 'ia:https://other.example' })],
       [
         'in the words of another draft (N139)',
         /aud_mismatch/,
         (wallet, asked) => wallet.present(asked, held, { aud: `iae:${new URL(wallet.issuer).origin}` }),
       ],
-      [
-        'for the tenant (N139)',
-        /aud_mismatch/,
-        (wallet, asked) => wallet.present(asked, held, { aud: `ia:${wallet.issuer}` }),
-      ],
-      [
-        'with an old answer',
-        /kb_iat_window/,
-        (wallet, asked) => wallet.present(asked, held, { iat: 1_700_000_000 }),
-      ],
-      [
-        'with the key of somebody else',
-        /kb_signature/,
-        (wallet, asked) => wallet.present(asked, { ...held, holder: newKey() }),
-      ],
-      [
-        'without a key',
-        /holder_binding_missing/,
-        (wallet, asked) => wallet.respond(asked, { vp_token: { card: [held.text] } }),
-      ],
+      ['for the tenant (N139)', /aud_mismatch/, (wallet, asked) => wallet.present(asked, held, { aud: `ia:${wallet.issuer}` })],
+      ['with an old answer', /kb_iat_window/, (wallet, asked) => wallet.present(asked, held, { iat: 1_700_000_000 })],
+      ['with the key of somebody else', /kb_signature/, (wallet, asked) => wallet.present(asked, { ...held, holder: newKey() })],
+      ['without a key', /holder_binding_missing/, (wallet, asked) => wallet.respond(asked, { vp_token: { card: [held.text] } })],
       [
         'with too little disclosed',
         /missing_claim/,
         (wallet, asked) => wallet.present(asked, { ...held, text: `${held.text.split('~')[0]}~` }),
       ],
-      [
-        'with a credential of strangers',
-        /untrusted_chain/,
-        (wallet, asked) => wallet.present(asked, held),
-        'wary',
-      ],
-      [
-        'with an answer to another question',
-        /malformed/,
-        (wallet, asked) => wallet.respond(asked, { vp_token: { other: ['x'] } }),
-      ],
-      [
-        'with a vp_token of an earlier draft',
-        /malformed/,
-        (wallet, asked) => wallet.respond(asked, { vp_token: held.text }),
-      ],
+      ['with a credential of strangers', /untrusted_chain/, (wallet, asked) => wallet.present(asked, held), 'wary'],
+      ['with an answer to another question', /malformed/, (wallet, asked) => wallet.respond(asked, { vp_token: { other: ['x'] } })],
+      ['with a vp_token of an earlier draft', /malformed/, (wallet, asked) => wallet.respond(asked, { vp_token: held.text })],
       [
         'with an mdoc',
         /"reason":"(malformed|format_mismatch)"/,
         (wallet, asked) => wallet.respond(asked, { vp_token: { card: ['o2d2ZXJzaW9u'] } }),
       ],
-      [
-        'when the user refuses',
-        /access_denied/,
-        (wallet, asked) => wallet.respond(asked, { error: 'access_denied' }),
-      ],
+      ['when the user refuses', /access_denied/, (wallet, asked) => wallet.respond(asked, { error: 'access_denied' })],
       [
         'when a wallet that should encrypt refuses',
         /wallet_error/,
@@ -191,9 +130,7 @@ describe('A presentation before an issuance', () => {
         const { wallet, asked, session } = await ask(configuration);
         const denied = await attempt(wallet, asked);
         expectError(denied, 'access_denied');
-        expect(denied.text, 'the wallet learns no reason').to.not.match(
-          reason.source === 'access_denied' ? /user/ : reason,
-        );
+        expect(denied.text, 'the wallet learns no reason').to.not.match(reason.source === 'access_denied' ? /user/ : reason);
         expectError(await wallet.present(asked, held), 'invalid_session');
         const { report, status, failure } = await issuer.session(session);
         expect(JSON.stringify(report)).to.match(reason);
@@ -217,10 +154,7 @@ describe('A presentation before an issuance', () => {
     it('when the offer was withdrawn meanwhile', async () => {
       const { wallet, asked, session } = await ask();
       const { token } = issuer;
-      expect((await issuer.service.call('DELETE', `/session/${session}`, { token })).status).to.be.within(
-        200,
-        204,
-      );
+      expect((await issuer.service.call('DELETE', `/session/${session}`, { token })).status).to.be.within(200, 204);
       expectError(await wallet.present(asked, held), 'access_denied');
     });
   });
@@ -230,27 +164,18 @@ describe('A presentation before an issuance', () => {
     wallet.issuedCode(await wallet.present(asked, held, { aud: `ia:${wallet.endpoint}` }));
     for (const wire of WIRES.filter((one) => one !== CURRENT)) {
       const earlier = await ask('badge', issuer.wallet(wire));
-      expectError(
-        await earlier.wallet.present(earlier.asked, held, { aud: `iae:${wallet.endpoint}` }),
-        'access_denied',
-      );
+      expectError(await earlier.wallet.present(earlier.asked, held, { aud: `iae:${wallet.endpoint}` }), 'access_denied');
     }
   });
 
   for (const wire of WIRES) {
     it(`is encrypted to a key of this request, in the words of ${wire.name}`, async () => {
-      const [one, other] = [
-        await ask('sealed', issuer.wallet(wire)),
-        await ask('sealed', issuer.wallet(wire)),
-      ];
+      const [one, other] = [await ask('sealed', issuer.wallet(wire)), await ask('sealed', issuer.wallet(wire))];
       const { wallet, asked } = one;
       expect(asked.request.response_mode).to.equal(`${wire.responseMode}.jwt`);
       expect(asked.request.client_metadata.jwks).to.not.deep.equal(other.asked.request.client_metadata.jwks);
       const plaintext = { vp_token: { card: [wallet.bind(asked, held)] } };
-      expectError(
-        await wallet.respond(asked, { response: await encryptFor(other.asked, plaintext) }),
-        'invalid_request',
-      );
+      expectError(await wallet.respond(asked, { response: await encryptFor(other.asked, plaintext) }), 'invalid_request');
       wallet.issuedCode(await wallet.respond(asked, { response: await encryptFor(asked, plaintext) }));
     });
   }
@@ -292,5 +217,123 @@ describe('A presentation before an issuance', () => {
     const removed = await issuer.service.call('DELETE', '/verifier/config/fleeting', { token });
     expect(removed.status, removed.text).to.be.within(200, 204);
     wallet.issuedCode(await wallet.present(asked, held));
+  });
+});
+
+const DOC_TYPE = 'org.iso.18013.5.1.mDL';
+const NAMESPACE = 'org.iso.18013.5.1';
+
+describe('An mdoc that is presented before an issuance', () => {
+  const QUERY = {
+    credentials: [
+      {
+        id: 'card',
+        format: 'mso_mdoc',
+        meta: { doctype_value: DOC_TYPE },
+        claims: [{ path: [NAMESPACE, 'family_name'] }],
+      },
+    ],
+  };
+
+  let issuer: Issuer;
+
+  before(async () => {
+    issuer = await Issuer.open();
+    const display = [{ name: 'Licence', locale: 'en' }];
+    const claimsByNamespace = { [NAMESPACE]: { family_name: 'Nygård' } };
+    const config = { format: 'mso_mdoc', docType: DOC_TYPE, display, claimsByNamespace };
+    await issuer.write('/issuer/credentials', { id: 'mdl', config });
+  });
+  after(() => issuer.close());
+
+  for (const responseMode of ['direct_post', 'direct_post.jwt']) {
+    it(`is good for this endpoint and this request only, like ${responseMode}`, async () => {
+      const id = `licence-${responseMode.length}`;
+      await issuer.check(id, { dcql_query: QUERY, responseMode });
+      await issuer.badge(`of-${id}`, [{ type: 'openid4vp_presentation', presentationConfigId: id }]);
+      const { text, holder } = await issue(issuer.service, issuer, 'mdl');
+      const present = async (transcript: (nonce: string, encryptionKey: never) => Buffer) => {
+        const wallet = issuer.wallet();
+        const { uri } = await issuer.offer(`of-${id}`);
+        const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: `of-${id}` }));
+        const [key] = asked.request.client_metadata.jwks?.keys ?? [];
+        const bytes = transcript(asked.request.nonce, key as never);
+        const vp_token = { card: [deviceResponse({ text, holder, docType: DOC_TYPE }, bytes)] };
+        const answer = key === undefined ? { vp_token } : { response: await encryptFor(asked, { vp_token }) };
+        return { wallet, answer: await wallet.respond(asked, answer) };
+      };
+      const { endpoint } = issuer.wallet();
+      const { wallet, answer } = await present((nonce, encryptionKey) => interactiveTranscript({ endpoint, nonce, encryptionKey }));
+      wallet.issuedCode(answer);
+
+      const wrong: readonly ((nonce: string, encryptionKey: never) => Buffer)[] = [
+        (_, encryptionKey) => interactiveTranscript({ endpoint, nonce: 'other', encryptionKey }),
+        (nonce, encryptionKey) => interactiveTranscript({ endpoint: `${endpoint}x`, nonce, encryptionKey }),
+        (nonce, encryptionKey) => redirectTranscript({ clientId: 'x509_hash:x', responseUri: endpoint, nonce, encryptionKey }),
+      ];
+      for (const transcript of wrong) {
+        const { status, body } = (await present(transcript)).answer;
+        expect([status, body.error]).to.deep.equal([400, 'access_denied']);
+      }
+    });
+  }
+});
+
+describe('What was presented before an issuance', () => {
+  let issuer: Issuer;
+  let held: Held;
+  let elsewhere: Backend;
+  const PATCH = { claimsWebhook: { url: '' } };
+
+  before(async () => {
+    issuer = await Issuer.open();
+    held = await issuer.hold();
+    elsewhere = await Backend.start();
+    PATCH.claimsWebhook.url = `${elsewhere.url}/claims`;
+    elsewhere.on('/claims', { json: { badge: { role: 'visitor' } } });
+  });
+  after(async () => {
+    await issuer.close();
+    await elsewhere.close();
+  });
+  beforeEach(() => elsewhere.forget());
+
+  const tokenWith = async (...roles: Role[]): Promise<string> => {
+    const clientId = `acme-${roles.join('-').replaceAll(':', '-')}`;
+    const secret = 'a-secret-of-a-client-0123';
+    const json = { clientId, roles, secret };
+    const made = await issuer.service.call('POST', '/client', { token: issuer.token, json });
+    expect(made.status, made.text).to.equal(201);
+    return issuer.service.token(clientId, secret);
+  };
+  const offerTo = (token: string, configuration: string) =>
+    issuer.service.call('POST', '/issuer/offer', {
+      token,
+      json: {
+        response_type: 'uri',
+        flow: 'authorization_code',
+        credentialConfigurationIds: [configuration],
+        credentialClaims: { [configuration]: { type: 'webhook', webhook: PATCH.claimsWebhook } },
+      },
+    });
+
+  it('is not sent to a backend that an offer names without a role for presentations', async () => {
+    const offered = await offerTo(await tokenWith('issuance:offer'), 'badge');
+    if (offered.status === 201) {
+      const wallet = issuer.wallet();
+      const answer = await wallet.begin(offered.body.uri, { scope: 'badge' });
+      const code = wallet.issuedCode(await wallet.present(wallet.asksPresentation(answer), held));
+      const { body } = await wallet.redeemCode(code, { redirect_uri: '' });
+      await wallet.request(body.access_token, 'badge');
+    }
+    const told = elsewhere.at('/claims').map(({ body }) => body.credentials);
+    expect(JSON.stringify(told)).not.to.include('Ada');
+    expect([offered.status, offered.body.code], offered.text).to.deep.equal([403, 'forbidden']);
+  });
+
+  it('is not sent elsewhere by a client that manages issuance alone', async () => {
+    const token = await tokenWith('issuance:manage');
+    const changed = await issuer.service.call('PATCH', '/issuer/credentials/badge', { token, json: PATCH });
+    expect([changed.status, changed.body.code], changed.text).to.deep.equal([403, 'forbidden']);
   });
 });

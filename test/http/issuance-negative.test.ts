@@ -50,9 +50,7 @@ describe('What an issuer must refuse, and must not', () => {
         .map(({ row }) => row),
       ...marked,
     ]);
-    const untested = Array.from({ length: LAST_ROW }, (_, index) => index + 1).filter(
-      (row) => !tested.has(row),
-    );
+    const untested = Array.from({ length: LAST_ROW }, (_, index) => index + 1).filter((row) => !tested.has(row));
     expect(untested).to.deep.equal([]);
   });
 });

@@ -1,14 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import {
-  dpopProof,
-  keyProof,
-  makeJwt,
-  newKey,
-  now,
-  PRE_AUTHORIZED,
-  RawWallet,
-} from '../support/raw-wallet.ts';
+import { dpopProof, keyProof, makeJwt, newKey, now, PRE_AUTHORIZED, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const CLAIMS = { given_name: 'Ada', family_name: 'Lovelace' };
@@ -52,8 +44,7 @@ describe('issuing through HTTP', () => {
     expect(answer.status, answer.text).to.equal(201);
     return answer.body;
   };
-  const statusOf = async (session: string): Promise<string> =>
-    (await service.call('GET', `/session/${session}`, { token })).body.status;
+  const statusOf = async (session: string): Promise<string> => (await service.call('GET', `/session/${session}`, { token })).body.status;
   const expectError = (answer: Answer, status: number, error: string) =>
     expect([answer.status, answer.body?.error], answer.text).to.deep.equal([status, error]);
 
@@ -88,15 +79,11 @@ describe('issuing through HTTP', () => {
       body: { credential_configuration_id: 'pid', proofs },
     });
     expect(answer.status, answer.text).to.equal(200);
-    const credentials = answer.body.credentials.map(
-      (entry: { credential: string }) => entry.credential,
-    ) as string[];
+    const credentials = answer.body.credentials.map((entry: { credential: string }) => entry.credential) as string[];
     expect(credentials).to.have.length(3);
     const disclosures = credentials.flatMap((credential) => credential.split('~').slice(1, -1));
     expect(new Set(disclosures).size, 'salts differ').to.equal(6);
-    const payloads = credentials.map((credential) =>
-      JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()),
-    );
+    const payloads = credentials.map((credential) => JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()));
     expect(payloads.map(({ cnf }) => cnf.jwk)).to.deep.equal(keys.map(({ jwk }) => jwk));
     expect(new Set(payloads.map(({ status }) => status.status_list.idx)).size).to.equal(3);
     for (const { iat, nbf, exp } of payloads) {
@@ -116,28 +103,12 @@ describe('issuing through HTTP', () => {
 
   describe('an offer request', () => {
     const refused: [string, object, string][] = [
-      [
-        'an unknown configuration',
-        { credentialConfigurationIds: ['nothing'] },
-        'credentialConfigurationIds.0',
-      ],
-      [
-        'a configuration twice',
-        { credentialConfigurationIds: ['pid', 'pid'] },
-        'credentialConfigurationIds.1',
-      ],
+      ['an unknown configuration', { credentialConfigurationIds: ['nothing'] }, 'credentialConfigurationIds.0'],
+      ['a configuration twice', { credentialConfigurationIds: ['pid', 'pid'] }, 'credentialConfigurationIds.1'],
       ['no configuration', { credentialConfigurationIds: [] }, 'credentialConfigurationIds'],
       ['a transaction code with the other flow', { flow: 'authorization_code', tx_code: '1234' }, 'tx_code'],
-      [
-        'a description of 301 characters',
-        { tx_code: '1234', tx_code_description: 'x'.repeat(301) },
-        'tx_code_description',
-      ],
-      [
-        'claims of a foreign configuration',
-        { credentialClaims: { other: { type: 'inline', claims: {} } } },
-        'credentialClaims.other',
-      ],
+      ['a description of 301 characters', { tx_code: '1234', tx_code_description: 'x'.repeat(301) }, 'tx_code_description'],
+      ['claims of a foreign configuration', { credentialClaims: { other: { type: 'inline', claims: {} } } }, 'credentialClaims.other'],
       [
         'claims that override the protocol',
         { credentialClaims: { pid: { type: 'inline', claims: { given_name: 'A', cnf: {} } } } },
@@ -148,11 +119,7 @@ describe('issuing through HTTP', () => {
         { credentialClaims: { pid: { type: 'inline', claims: { given_name: 5 } } } },
         'credentialClaims.pid.claims.given_name',
       ],
-      [
-        'another authorization server',
-        { authorization_server: 'https://elsewhere.example' },
-        'authorization_server',
-      ],
+      ['another authorization server', { authorization_server: 'https://elsewhere.example' }, 'authorization_server'],
       ['an unknown response type', { response_type: 'carrier-pigeon' }, 'response_type'],
     ];
     for (const [what, change, path] of refused) {
@@ -235,16 +202,13 @@ describe('issuing through HTTP', () => {
       expect((await wallet.redeem(code, { tx_code: '493536' })).status).to.equal(200);
 
       const second = await wallet.code((await offer({ tx_code: '493536' })).uri);
-      for (let i = 0; i < 5; i++)
-        expectError(await wallet.redeem(second, { tx_code: `00000${i}` }), 400, 'invalid_grant');
+      for (let i = 0; i < 5; i++) expectError(await wallet.redeem(second, { tx_code: `00000${i}` }), 400, 'invalid_grant');
       expectError(await wallet.redeem(second, { tx_code: '493536' }), 400, 'invalid_grant');
     });
 
     it('compares no more than five guesses that come at once', async () => {
       const code = await wallet.code((await offer({ tx_code: '4935' })).uri);
-      await Promise.all(
-        Array.from({ length: 40 }, (_, i) => wallet.redeem(code, { tx_code: `${1000 + i}` })),
-      );
+      await Promise.all(Array.from({ length: 40 }, (_, i) => wallet.redeem(code, { tx_code: `${1000 + i}` })));
       expectError(await wallet.redeem(code, { tx_code: '4935' }), 400, 'invalid_grant');
     });
 
@@ -253,11 +217,7 @@ describe('issuing through HTTP', () => {
       const details = [{ type: 'openid_credential', credential_configuration_id: 'pid', extra: 1 }];
       const code = await wallet.code(uri);
       const tooMuch = [{ type: 'openid_credential', credential_configuration_id: 'nothing' }];
-      expectError(
-        await wallet.redeem(code, { authorization_details: JSON.stringify(tooMuch) }),
-        400,
-        'invalid_authorization_details',
-      );
+      expectError(await wallet.redeem(code, { authorization_details: JSON.stringify(tooMuch) }), 400, 'invalid_authorization_details');
       const answer = await wallet.redeem(code, { authorization_details: JSON.stringify(details) });
       expect(answer.status, answer.text).to.equal(200);
       const [{ credential_identifiers: identifiers }] = answer.body.authorization_details;
@@ -279,21 +239,12 @@ describe('issuing through HTTP', () => {
     const url = () => `${wallet.issuer}/token`;
     const post = (options: object) => service.call('POST', '/acme/token', options);
     const withProof = async (bend: object) =>
-      wallet.redeem(
-        await wallet.code((await offer()).uri),
-        {},
-        { DPoP: dpopProof(wallet.dpopKey, url(), bend) },
-      );
+      wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: dpopProof(wallet.dpopKey, url(), bend) });
     const cases: Case[] = [
       ['a JSON body', () => post({ json: { grant_type: PRE_AUTHORIZED } }), 400, 'invalid_request'],
       ['no grant type', () => post({ form: { code: 'x' } }), 400, 'invalid_request'],
       ['the password grant', () => post({ form: { grant_type: 'password' } }), 400, 'unsupported_grant_type'],
-      [
-        'tx_code with another grant',
-        () => post({ form: { grant_type: 'authorization_code', tx_code: '1' } }),
-        400,
-        'invalid_request',
-      ],
+      ['tx_code with another grant', () => post({ form: { grant_type: 'authorization_code', tx_code: '1' } }), 400, 'invalid_request'],
       [
         'a repeated parameter',
         () =>
@@ -304,36 +255,16 @@ describe('issuing through HTTP', () => {
         400,
         'invalid_request',
       ],
-      [
-        'a body over the limit',
-        () => post({ form: { grant_type: 'x'.repeat(70_000) } }),
-        413,
-        'invalid_request',
-      ],
+      ['a body over the limit', () => post({ form: { grant_type: 'x'.repeat(70_000) } }), 413, 'invalid_request'],
       [
         'a transaction code that nobody asked for',
         async () => wallet.redeem(await wallet.code((await offer()).uri), { tx_code: '1234' }),
         400,
         'invalid_request',
       ],
-      [
-        'no DPoP proof',
-        async () => wallet.redeem(await wallet.code((await offer()).uri), {}, {}),
-        400,
-        'invalid_dpop_proof',
-      ],
-      [
-        'a proof for another address',
-        () => withProof({ payload: { htu: `${service.address}/other/token` } }),
-        400,
-        'invalid_dpop_proof',
-      ],
-      [
-        'a proof without signature algorithm',
-        () => withProof({ header: { alg: 'none' } }),
-        400,
-        'invalid_dpop_proof',
-      ],
+      ['no DPoP proof', async () => wallet.redeem(await wallet.code((await offer()).uri), {}, {}), 400, 'invalid_dpop_proof'],
+      ['a proof for another address', () => withProof({ payload: { htu: `${service.address}/other/token` } }), 400, 'invalid_dpop_proof'],
+      ['a proof without signature algorithm', () => withProof({ header: { alg: 'none' } }), 400, 'invalid_dpop_proof'],
       [
         'authorization_details that are no array',
         async () => wallet.redeem(await wallet.code((await offer()).uri), { authorization_details: '{}' }),
@@ -347,18 +278,14 @@ describe('issuing through HTTP', () => {
 
     it('refuses a replayed proof, which spends nothing', async () => {
       const proof = dpopProof(wallet.dpopKey, url());
-      expect(
-        (await wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: proof })).status,
-      ).to.equal(200);
+      expect((await wallet.redeem(await wallet.code((await offer()).uri), {}, { DPoP: proof })).status).to.equal(200);
       const code = await wallet.code((await offer()).uri);
       expectError(await wallet.redeem(code, {}, { DPoP: proof }), 400, 'invalid_dpop_proof');
       expect((await wallet.redeem(code)).status).to.equal(200);
     });
 
     it('takes unknown parameters and answers GET with 405', async () => {
-      expect(
-        (await wallet.redeem(await wallet.code((await offer()).uri), { flavour: 'vanilla' })).status,
-      ).to.equal(200);
+      expect((await wallet.redeem(await wallet.code((await offer()).uri), { flavour: 'vanilla' })).status).to.equal(200);
       const answer = await service.call('GET', '/acme/token');
       expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST']);
     });
@@ -372,74 +299,32 @@ describe('issuing through HTTP', () => {
       accessToken = await wallet.accessToken((await offer()).uri);
     });
 
-    const refusedAccess: [
-      string,
-      () => Promise<Record<string, string>> | Record<string, string>,
-      number,
-      string | undefined,
-    ][] = [
+    const refusedAccess: [string, () => Promise<Record<string, string>> | Record<string, string>, number, string | undefined][] = [
       ['no token', () => ({}), 401, undefined],
       ['an unknown scheme', () => ({ Authorization: `Basic ${accessToken}` }), 401, undefined],
       ['a bound token as bearer', () => ({ Authorization: `Bearer ${accessToken}` }), 401, 'invalid_token'],
       ['no proof', () => ({ Authorization: `DPoP ${accessToken}` }), 401, 'invalid_dpop_proof'],
       ['an invented token', () => wallet.authorization('a.b.c'), 401, 'invalid_token'],
-      [
-        'a token with a changed signature',
-        () => wallet.authorization(`${accessToken.slice(0, -6)}AAAAAA`),
-        401,
-        'invalid_token',
-      ],
+      ['a token with a changed signature', () => wallet.authorization(`${accessToken.slice(0, -6)}AAAAAA`), 401, 'invalid_token'],
       ['another key', () => wallet.authorization(accessToken, { key: newKey() }), 401, 'invalid_token'],
-      [
-        'typ jwt',
-        () => wallet.authorization(accessToken, { header: { typ: 'jwt' } }),
-        401,
-        'invalid_dpop_proof',
-      ],
-      [
-        'alg HS256',
-        () => wallet.authorization(accessToken, { header: { alg: 'HS256' } }),
-        401,
-        'invalid_dpop_proof',
-      ],
+      ['typ jwt', () => wallet.authorization(accessToken, { header: { typ: 'jwt' } }), 401, 'invalid_dpop_proof'],
+      ['alg HS256', () => wallet.authorization(accessToken, { header: { alg: 'HS256' } }), 401, 'invalid_dpop_proof'],
       [
         'a private jwk',
         () => wallet.authorization(accessToken, { header: { jwk: { ...wallet.dpopKey.jwk, d: 'x' } } }),
         401,
         'invalid_dpop_proof',
       ],
-      ...['jti', 'htm', 'htu', 'iat', 'ath'].map(
-        (name): [string, () => Record<string, string>, number, string] => [
-          `no ${name}`,
-          () => wallet.authorization(accessToken, { payload: { [name]: undefined } }),
-          401,
-          'invalid_dpop_proof',
-        ],
-      ),
-      [
-        'htm GET',
-        () => wallet.authorization(accessToken, { payload: { htm: 'GET' } }),
+      ...['jti', 'htm', 'htu', 'iat', 'ath'].map((name): [string, () => Record<string, string>, number, string] => [
+        `no ${name}`,
+        () => wallet.authorization(accessToken, { payload: { [name]: undefined } }),
         401,
         'invalid_dpop_proof',
-      ],
-      [
-        'another path',
-        () => wallet.authorization(accessToken, { payload: { htu: `${wallet.issuer}/token` } }),
-        401,
-        'invalid_dpop_proof',
-      ],
-      [
-        'a proof one hour old',
-        () => wallet.authorization(accessToken, { payload: { iat: now() - 3600 } }),
-        401,
-        'invalid_dpop_proof',
-      ],
-      [
-        'a proof from the future',
-        () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }),
-        401,
-        'invalid_dpop_proof',
-      ],
+      ]),
+      ['htm GET', () => wallet.authorization(accessToken, { payload: { htm: 'GET' } }), 401, 'invalid_dpop_proof'],
+      ['another path', () => wallet.authorization(accessToken, { payload: { htu: `${wallet.issuer}/token` } }), 401, 'invalid_dpop_proof'],
+      ['a proof one hour old', () => wallet.authorization(accessToken, { payload: { iat: now() - 3600 } }), 401, 'invalid_dpop_proof'],
+      ['a proof from the future', () => wallet.authorization(accessToken, { payload: { iat: now() + 65 } }), 401, 'invalid_dpop_proof'],
       [
         'the hash of another token',
         () =>
@@ -504,70 +389,25 @@ describe('issuing through HTTP', () => {
     });
     const same = newKey();
     const refusedBodies: [string, () => unknown, number, string][] = [
-      [
-        'both names',
-        () => ({ credential_configuration_id: 'pid', credential_identifier: 'pid' }),
-        400,
-        'invalid_credential_request',
-      ],
+      ['both names', () => ({ credential_configuration_id: 'pid', credential_identifier: 'pid' }), 400, 'invalid_credential_request'],
       ['no name', () => ({ proofs: {} }), 400, 'invalid_credential_request'],
-      [
-        'an unknown configuration',
-        () => ({ credential_configuration_id: 'nothing' }),
-        400,
-        'unknown_credential_configuration',
-      ],
-      [
-        'an unknown identifier',
-        () => ({ credential_identifier: 'nothing' }),
-        400,
-        'unknown_credential_identifier',
-      ],
-      [
-        'a configuration beyond the token',
-        () => ({ credential_configuration_id: 'other' }),
-        403,
-        'insufficient_scope',
-      ],
+      ['an unknown configuration', () => ({ credential_configuration_id: 'nothing' }), 400, 'unknown_credential_configuration'],
+      ['an unknown identifier', () => ({ credential_identifier: 'nothing' }), 400, 'unknown_credential_identifier'],
+      ['a configuration beyond the token', () => ({ credential_configuration_id: 'other' }), 403, 'insufficient_scope'],
       ['no proofs', () => ({ credential_configuration_id: 'pid' }), 400, 'invalid_proof'],
-      [
-        'the draft-style proof',
-        () => ({ credential_configuration_id: 'pid', proof: { proof_type: 'jwt' } }),
-        400,
-        'invalid_proof',
-      ],
+      ['the draft-style proof', () => ({ credential_configuration_id: 'pid', proof: { proof_type: 'jwt' } }), 400, 'invalid_proof'],
       ['empty proofs', withProofs(() => ({})), 400, 'invalid_proof'],
       ['an empty array', withProofs(() => ({ jwt: [] })), 400, 'invalid_proof'],
       ['two proof types', withProofs(() => ({ jwt: ['x'], attestation: ['y'] })), 400, 'invalid_proof'],
       ['an unknown proof type', withProofs(() => ({ smoke: ['x'] })), 400, 'invalid_proof'],
-      [
-        'more proofs than a batch',
-        withProofs(() => ({ jwt: ['a', 'b', 'c', 'd'] })),
-        400,
-        'invalid_credential_request',
-      ],
+      ['more proofs than a batch', withProofs(() => ({ jwt: ['a', 'b', 'c', 'd'] })), 400, 'invalid_credential_request'],
       ['a proof that is no JWT', withProofs(() => ({ jwt: ['x'] })), 400, 'invalid_proof'],
       ['a proof of the wrong typ', withProofs(proofOf({ header: { typ: 'JWT' } })), 400, 'invalid_proof'],
       ['a proof of alg none', withProofs(proofOf({ header: { alg: 'none' } })), 400, 'invalid_proof'],
-      [
-        'a proof with a private key',
-        withProofs(proofOf({ header: { jwk: { ...same.jwk, d: 'x' } } })),
-        400,
-        'invalid_proof',
-      ],
+      ['a proof with a private key', withProofs(proofOf({ header: { jwk: { ...same.jwk, d: 'x' } } })), 400, 'invalid_proof'],
       ['a proof with two keys', withProofs(proofOf({ header: { kid: 'x' } })), 400, 'invalid_proof'],
-      [
-        'a proof for the endpoint',
-        withProofs(proofOf({ payload: { aud: 'https://x.example/credential' } })),
-        400,
-        'invalid_proof',
-      ],
-      [
-        'a proof with a trailing slash',
-        withProofs(() => proofOf({ payload: { aud: `${wallet.issuer}/` } })()),
-        400,
-        'invalid_proof',
-      ],
+      ['a proof for the endpoint', withProofs(proofOf({ payload: { aud: 'https://x.example/credential' } })), 400, 'invalid_proof'],
+      ['a proof with a trailing slash', withProofs(() => proofOf({ payload: { aud: `${wallet.issuer}/` } })()), 400, 'invalid_proof'],
       ['a proof without nonce', withProofs(proofOf({ payload: { nonce: undefined } })), 400, 'invalid_proof'],
       ['an old proof', withProofs(proofOf({ payload: { iat: now() - 3600 } })), 400, 'invalid_proof'],
       [
@@ -576,18 +416,8 @@ describe('issuing through HTTP', () => {
         400,
         'invalid_proof',
       ],
-      [
-        'a proof signed by another key',
-        withProofs(proofOf({ header: { jwk: newKey().jwk } })),
-        400,
-        'invalid_proof',
-      ],
-      [
-        'an invented nonce',
-        withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented')] })),
-        400,
-        'invalid_nonce',
-      ],
+      ['a proof signed by another key', withProofs(proofOf({ header: { jwk: newKey().jwk } })), 400, 'invalid_proof'],
+      ['an invented nonce', withProofs(() => ({ jwt: [keyProof(newKey(), wallet.issuer, 'invented')] })), 400, 'invalid_nonce'],
       [
         'a broken signature and a bad nonce',
         withProofs(() => ({
@@ -601,10 +431,7 @@ describe('issuing through HTTP', () => {
         withProofs(async () => {
           const nonce = await wallet.nonce();
           return {
-            jwt: [
-              keyProof(same, wallet.issuer, nonce),
-              keyProof(same, wallet.issuer, nonce, { payload: { iat: now() - 1 } }),
-            ],
+            jwt: [keyProof(same, wallet.issuer, nonce), keyProof(same, wallet.issuer, nonce, { payload: { iat: now() - 1 } })],
           };
         }),
         400,
@@ -661,21 +488,9 @@ describe('issuing through HTTP', () => {
     });
 
     it('cannot pass another token of the service for an access token', async () => {
-      expectError(
-        await wallet.request(token, 'pid', { headers: wallet.authorization(token) }),
-        401,
-        'invalid_token',
-      );
-      const self = makeJwt(
-        wallet.dpopKey,
-        { typ: 'at+jwt', alg: 'ES256', jwk: wallet.dpopKey.jwk },
-        { iss: wallet.issuer },
-      );
-      expectError(
-        await wallet.request(self, 'pid', { headers: wallet.authorization(self) }),
-        401,
-        'invalid_token',
-      );
+      expectError(await wallet.request(token, 'pid', { headers: wallet.authorization(token) }), 401, 'invalid_token');
+      const self = makeJwt(wallet.dpopKey, { typ: 'at+jwt', alg: 'ES256', jwk: wallet.dpopKey.jwk }, { iss: wallet.issuer });
+      expectError(await wallet.request(self, 'pid', { headers: wallet.authorization(self) }), 401, 'invalid_token');
     });
   });
 
@@ -709,9 +524,7 @@ describe('issuing through HTTP', () => {
         'credential_metadata',
       ]);
       const server = await service.call('GET', '/.well-known/oauth-authorization-server/acme');
-      expect(server.text).to.equal(
-        (await service.call('GET', '/acme/.well-known/oauth-authorization-server')).text,
-      );
+      expect(server.text).to.equal((await service.call('GET', '/acme/.well-known/oauth-authorization-server')).text);
       expect(server.body).to.include({
         issuer: `${service.address}/acme`,
         token_endpoint: `${service.address}/acme/token`,

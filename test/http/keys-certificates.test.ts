@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey, verify, X509Certificate } from 'node:
 import { Pkcs10CertificateRequest, type SubjectAlternativeNameExtension } from '@peculiar/x509';
 import { expect } from 'chai';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
-import { readSequence } from '../../domain/formats/der/reader.ts';
+import { parseSequence } from '../../domain/formats/der/reader.ts';
 import { ask, decode, QUERY, verifiedByLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { type Certified, certify, certifyKey, pem } from '../support/test-certificates.ts';
@@ -24,10 +24,8 @@ const HASHES: Readonly<Record<string, string | null>> = {
 function readRequest(csr: string, key: JsonWebKey & { alg: string }) {
   const request = new Pkcs10CertificateRequest(csr);
   const publicKey = createPublicKey({ key, format: 'jwk' });
-  expect(Buffer.from(request.publicKey.rawData)).to.deep.equal(
-    publicKey.export({ format: 'der', type: 'spki' }),
-  );
-  const [info, , signature] = readSequence(Buffer.from(request.rawData));
+  expect(Buffer.from(request.publicKey.rawData)).to.deep.equal(publicKey.export({ format: 'der', type: 'spki' }));
+  const [info, , signature] = parseSequence(Buffer.from(request.rawData));
   const bits = signature?.content.subarray(1) ?? Buffer.alloc(0);
   expect(verify(HASHES[key.alg], info?.whole ?? Buffer.alloc(0), publicKey, bits), 'signed').to.equal(true);
   const names = request.getExtension('2.5.29.17') as SubjectAlternativeNameExtension | null;
@@ -194,10 +192,7 @@ describe('The certificates of a key', () => {
   it('of a key for mdocs are made when it becomes one, and its usages are kept apart', async () => {
     const { id } = await created('/key-chain', { usageType: 'trustList', country: 'DE' });
     const changed = await call('PATCH', `/certs/${id}`, { certUsageTypes: ['trustList', 'signing'] });
-    expect(changed.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal([
-      'trustList',
-      'signing',
-    ]);
+    expect(changed.body.usages.map(({ usage }: { usage: string }) => usage)).to.deep.equal(['trustList', 'signing']);
     const mdoc = {
       id: 'mdl',
       keyChainId: id,
@@ -281,11 +276,7 @@ describe('The certificates of a key', () => {
       const brought = await created('/key', { id: 'brought', key: jwk, usage: 'sign' });
       expect(brought.key).to.include(own.jwk);
       const list: Answer = await call('GET', '/key');
-      expect(list.body.map(({ id }: { id: string }) => id)).to.include.members([
-        'made',
-        'brought',
-        'signing',
-      ]);
+      expect(list.body.map(({ id }: { id: string }) => id)).to.include.members(['made', 'brought', 'signing']);
       expect(list.text).to.not.include(String(jwk.d));
       expect({ ...(await call('GET', '/key/made')).body, warnings: [] }).to.deep.equal(made);
       expect((await call('GET', '/key/nothing')).status).to.equal(404);
@@ -348,16 +339,8 @@ describe('The certificates of a key', () => {
       }
       const both = { usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' };
       expectInvalid(await call('POST', '/key-chain', both), 'selfSigned', /either/);
-      expectInvalid(
-        await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }),
-        'usages',
-        /"trustList" alone/,
-      );
-      expectInvalid(
-        await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }),
-        'certUsageTypes',
-        /"trustList" alone/,
-      );
+      expectInvalid(await call('PATCH', '/key-chain/own', { usages: ['trustList', 'access'] }), 'usages', /"trustList" alone/);
+      expectInvalid(await call('PATCH', '/certs/own', { certUsageTypes: ['trustList', 'access'] }), 'certUsageTypes', /"trustList" alone/);
     });
   });
 });

@@ -54,12 +54,7 @@ describe('A key that was made elsewhere', () => {
       'ES256',
     ],
     ['a JWK', jwk(p256), p256, 'ES256'],
-    [
-      'a JWK that says what it is for',
-      { ...jwk(p256), alg: 'ES256', use: 'sig', kid: 'mine' },
-      p256,
-      'ES256',
-    ],
+    ['a JWK that says what it is for', { ...jwk(p256), alg: 'ES256', use: 'sig', kid: 'mine' }, p256, 'ES256'],
   ];
   const others: [string, KeyObject, string][] = [
     ['ES384', ec('P-384'), 'P-384'],
@@ -76,9 +71,7 @@ describe('A key that was made elsewhere', () => {
       const { d, ...publicHalf } = jwk(object);
       expect(answer.body.activeKey).to.include({ ...publicHalf, alg });
       expect(answer.text).to.not.include(String(d));
-      const [leaf, root] = [answer.body.activeCertificate, answer.body.rootCertificate].map(
-        (text: string) => new X509Certificate(text),
-      );
+      const [leaf, root] = [answer.body.activeCertificate, answer.body.rootCertificate].map((text: string) => new X509Certificate(text));
       if (leaf === undefined || root === undefined) throw new Error('no certificates');
       expect(leaf.verify(root.publicKey) && leaf.checkIssued(root)).to.equal(true);
       expect(leaf.publicKey.export({ format: 'jwk' })).to.deep.include({ x: publicHalf['x'] });
@@ -131,23 +124,13 @@ describe('A key that was made elsewhere', () => {
     ['an empty text', { key: '' }, 'key', /./],
     ['a number', { key: 7 }, 'key', /./],
     ['garbage', { key: 'garbage' }, 'key', /private key on P-256.* as PEM or JWK/],
-    [
-      'garbage in a block',
-      { key: pkcs8(bare).replace(/\n[A-Za-z0-9+/=]{8}/, '\nAAAAAAAA') },
-      'key',
-      /broken/,
-    ],
+    ['garbage in a block', { key: pkcs8(bare).replace(/\n[A-Za-z0-9+/=]{8}/, '\nAAAAAAAA') }, 'key', /broken/],
     ['a public key', { key: 'PUBLIC' }, 'key', /public one/],
     ['an RSA key', { key: pkcs8(rsa) }, 'key', /not an RSA key/],
     ['an RSA key in PKCS#1', { key: rsa.export({ format: 'pem', type: 'pkcs1' }) }, 'key', /not an RSA key/],
     ['an RSA key as JWK', { key: jwk(rsa) }, 'key', /not an RSA key/],
     ['an encrypted key', { key: bare.export({ ...locked, type: 'pkcs8' }) }, 'key', /encrypted.*Decrypt/],
-    [
-      'an encrypted key in SEC1',
-      { key: bare.export({ ...locked, type: 'sec1' }) },
-      'key',
-      /encrypted.*Decrypt/,
-    ],
+    ['an encrypted key in SEC1', { key: bare.export({ ...locked, type: 'sec1' }) }, 'key', /encrypted.*Decrypt/],
     ['a key on a weak curve', { key: pkcs8(ec('P-224')) }, 'key', /curve is another one/],
     ['a key on a foreign curve', { key: pkcs8(ec('secp256k1')) }, 'key', /curve is another one/],
     ['a JWK on a foreign curve', { key: jwk(ec('secp256k1')) }, 'key', /curve or its coordinates/],
@@ -156,12 +139,7 @@ describe('A key that was made elsewhere', () => {
     ['a key with its certificate', { key: `${pkcs8(bare)}CERTIFICATE` }, 'key', /one key and nothing else/],
     ['a certificate', { key: 'CERTIFICATE' }, 'key', /this is a certificate/],
     ['a JWK without its private half', { key: { ...jwk(bare), d: undefined } }, 'key', /without "d"/],
-    [
-      'a JWK with a private half that is too long',
-      { key: { ...jwk(bare), d: 'x'.repeat(344) } },
-      'key',
-      /broken/,
-    ],
+    ['a JWK with a private half that is too long', { key: { ...jwk(bare), d: 'x'.repeat(344) } }, 'key', /broken/],
     ['a JWK with a broken private half', { key: { ...jwk(bare), d: 7 } }, 'key', /broken/],
     ['a JWK of another type', { key: { kty: 'oct', k: 'c2VjcmV0' } }, 'key', /"kty"/],
     ['a JWK for encryption', { key: { ...jwk(bare), use: 'enc' } }, 'key', /"use"/],
@@ -211,8 +189,7 @@ describe('A key that was made elsewhere', () => {
   describe('with certificates', () => {
     let root: Certified;
     let leaf: Certified;
-    const bringWith = async (certificates: unknown, changes: Body = {}) =>
-      bring({ key: pkcs8(leaf.privateKey), certificates, ...changes });
+    const bringWith = async (certificates: unknown, changes: Body = {}) => bring({ key: pkcs8(leaf.privateKey), certificates, ...changes });
 
     before(async () => {
       root = await certify({ name: 'Root', ca: true });
@@ -224,11 +201,7 @@ describe('A key that was made elsewhere', () => {
       ['garbage', async () => 'garbage', /as PEM, leaf first/],
       ['one that is none', async () => writePemCertificates(['MAA=']), /not a certificate/],
       ['a private key', async () => pkcs8(leaf.privateKey), /as PEM, leaf first/],
-      [
-        'those of another key',
-        async () => pem(await certify({ name: 'Other', by: root })),
-        /not for this key/,
-      ],
+      ['those of another key', async () => pem(await certify({ name: 'Other', by: root })), /not for this key/],
       ['the root first', async () => pem(root) + pem(leaf), /not for this key/],
       [
         'an order that skips one',
@@ -270,11 +243,7 @@ describe('A key that was made elsewhere', () => {
         },
         /CN=Old is expired/,
       ],
-      [
-        'that of an authority',
-        async () => pem(await certify({ name: 'Leaf', ca: true, by: root, key: leaf })),
-        /that of an authority/,
-      ],
+      ['that of an authority', async () => pem(await certify({ name: 'Leaf', ca: true, by: root, key: leaf })), /that of an authority/],
       [
         'one that is not for signatures',
         async () => pem(await certify({ name: 'Leaf', by: root, key: leaf, signs: false })),

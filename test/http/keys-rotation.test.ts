@@ -6,7 +6,8 @@ import { Kms } from '../../application/ports/kms.ts';
 import { Log, type LogFields } from '../../application/ports/log.ts';
 import { Store } from '../../application/ports/store.ts';
 import { MAX_FORMER_LEAVES } from '../../domain/keys/rotation.ts';
-import { openStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
+import { parseStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
+import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
 import { decode, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
 import { newKey, RawWallet } from '../support/raw-wallet.ts';
 import { certify, certifyKey, pem } from '../support/test-certificates.ts';
@@ -16,18 +17,30 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const kidOf = ({ kid }: { kid: string }) => kid;
 
 describe('The rotation of keys', () => {
+  const sqlite = databases()[0] as DatabaseKind;
   let shop: Shop;
+  /** The tenants as they are before each test. */
+  let prepared: { readonly shop: Shop; readonly database: TestDatabase };
+  let database: TestDatabase;
 
+  const start = (of: TestDatabase) => startTestService({ JWT_EXPIRES_IN: '365d', DATABASE_URL: of.url });
+  before(async () => {
+    const opened = (await sqlite.open()) as TestDatabase;
+    prepared = { database: opened, shop: await Shop.open({}, () => start(opened)) };
+    await prepared.shop.close();
+  });
   beforeEach(async () => {
-    shop = await Shop.open({}, () => startTestService({ JWT_EXPIRES_IN: '365d' }));
+    database = await sqlite.copy(prepared.database);
+    shop = await prepared.shop.on(await start(database));
   });
   afterEach(async () => {
     sinon.restore();
     await shop.close();
+    await database.drop();
   });
+  after(() => prepared.database.drop());
 
-  const call = (method: string, path: string, json?: unknown) =>
-    shop.call(method, path, json, shop.acme.token);
+  const call = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
   const created = async (path: string, json: unknown) => {
     const answer = await call('POST', path, json);
     expect(answer.status, answer.text).to.equal(201);
@@ -39,8 +52,7 @@ describe('The rotation of keys', () => {
     return answer.body;
   };
   const chainOf = async (id = 'signing') => (await call('GET', `/key-chain/${id}`)).body;
-  const jwks = async (): Promise<string[]> =>
-    (await shop.service.call('GET', '/acme/.well-known/jwks.json')).body.keys.map(kidOf);
+  const jwks = async (): Promise<string[]> => (await shop.service.call('GET', '/acme/.well-known/jwks.json')).body.keys.map(kidOf);
   const later = (days: number) => sinon.useFakeTimers({ now: Date.now() + days * DAY_MS, toFake: ['Date'] });
   const renew = () => shop.service.service.container.get(RenewKeyChains).execute(new Date(), 100);
   const leafOf = (text: string) => verifiedByLeaf(text.split('~')[0] ?? '');
@@ -66,9 +78,7 @@ describe('The rotation of keys', () => {
       kmsProvider: 'local',
     });
     expect(after.activeKey.kid).to.not.equal(before.activeKey.kid);
-    const [leaf, root] = [after.activeCertificate, after.rootCertificate].map(
-      (text) => new X509Certificate(text),
-    );
+    const [leaf, root] = [after.activeCertificate, after.rootCertificate].map((text) => new X509Certificate(text));
     expect(root !== undefined && leaf?.verify(root.publicKey)).to.equal(true);
     expect(leaf?.subject).to.equal(new X509Certificate(before.activeCertificate).subject);
     expect(leaf?.subjectAltName).to.equal('DNS:localhost');
@@ -91,10 +101,7 @@ describe('The rotation of keys', () => {
 
   it('leaves access tokens good until they end', async () => {
     const wallet = new RawWallet(shop.service, 'acme');
-    const [used, ended] = [
-      await wallet.accessToken(await offered()),
-      await wallet.accessToken(await offered()),
-    ];
+    const [used, ended] = [await wallet.accessToken(await offered()), await wallet.accessToken(await offered())];
     await rotate();
     await rotate();
     expect((await wallet.request(used, 'card', { key: newKey() })).status).to.equal(200);
@@ -120,9 +127,7 @@ describe('The rotation of keys', () => {
     later(2.1);
     expect(await jwks(), 'before any chore').to.have.members([third.activeKey.kid, first.key.kid]);
     expect((await renew()).forgotten).to.equal(1);
-    expect((await chainOf()).previousKeys.map(({ key }: { key: { kid: string } }) => key.kid)).to.deep.equal([
-      first.key.kid,
-    ]);
+    expect((await chainOf()).previousKeys.map(({ key }: { key: { kid: string } }) => key.kid)).to.deep.equal([first.key.kid]);
     expect((await renew()).forgotten).to.equal(0);
     sinon.restore();
     later(400);
@@ -179,7 +184,7 @@ describe('The rotation of keys', () => {
       await rotate('pid');
       await rotate('pid-status');
       const response = await fetch(uri, { headers: { Accept: 'application/statuslist+cwt' } });
-      const { chain } = openStatusListCwt(Buffer.from(await response.arrayBuffer()));
+      const { chain } = parseStatusListCwt(Buffer.from(await response.arrayBuffer()));
       const cwt = new X509Certificate(Buffer.from(chain?.[0] ?? '', 'base64'));
       expect([jwt.verify(root.publicKey), cwt.verify(root.publicKey)]).to.deep.equal([true, true]);
       expect(cwt.fingerprint256).to.not.equal(jwt.fingerprint256);

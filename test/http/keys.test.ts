@@ -35,10 +35,7 @@ describe('keys and certificates through HTTP', () => {
   it('make a leaf that its own authority certifies', async () => {
     const chain = await created('/key-chain', { id: 'diplomas', usageType: 'signing', subjectName: 'Uni' });
     expect(chain).to.deep.include({ usageType: 'signing', usages: ['signing'], kmsProvider: 'local' });
-    const [leaf, root] = [
-      new X509Certificate(chain.activeCertificate),
-      new X509Certificate(chain.rootCertificate),
-    ];
+    const [leaf, root] = [new X509Certificate(chain.activeCertificate), new X509Certificate(chain.rootCertificate)];
     expect(leaf.checkIssued(root) && leaf.verify(root.publicKey), 'the chain').to.equal(true);
     expect(leaf.verify(leaf.publicKey), 'self-signed').to.equal(false);
     expect([leaf.ca, root.ca]).to.deep.equal([false, true]);
@@ -56,10 +53,7 @@ describe('keys and certificates through HTTP', () => {
   });
 
   it('certify credentials and their status lists under one authority', async () => {
-    const [signing, lists] = [
-      (await call('GET', '/key-chain/signing')).body,
-      (await call('GET', '/key-chain/status-list')).body,
-    ];
+    const [signing, lists] = [(await call('GET', '/key-chain/signing')).body, (await call('GET', '/key-chain/status-list')).body];
     expect(lists.rootCertificate).to.equal(signing.rootCertificate);
     expect(lists.activeKey.kid).to.not.equal(signing.activeKey.kid);
     const root = new X509Certificate(lists.rootCertificate);
@@ -156,12 +150,7 @@ describe('keys and certificates through HTTP', () => {
   const invalid: [string, string, object, string][] = [
     ['a key chain without usage', '/key-chain', { id: 'x' }, 'usageType'],
     ['certificates without usage', '/certs', { keyId: 'signing', certUsageTypes: [] }, 'certUsageTypes'],
-    [
-      'certificates that are none',
-      '/certs',
-      { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' },
-      'crt',
-    ],
+    ['certificates that are none', '/certs', { keyId: 'signing', certUsageTypes: ['signing'], crt: 'x' }, 'crt'],
   ];
   for (const [what, path, body, place] of invalid) {
     it(`refuse ${what}`, async () => expectInvalid(await call('POST', path, body), place));

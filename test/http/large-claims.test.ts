@@ -70,12 +70,7 @@ describe('a credential with a large image', () => {
     const deferred = await wallet.request(token, id, { body: request });
     expect(deferred.status, deferred.text).to.equal(202);
     const { transaction_id } = deferred.body;
-    const completed = await shop.call(
-      'POST',
-      `/issuer/deferred/${transaction_id}/complete`,
-      { claims },
-      shop.acme.token,
-    );
+    const completed = await shop.call('POST', `/issuer/deferred/${transaction_id}/complete`, { claims }, shop.acme.token);
     if (completed.status !== 200) return completed;
     const issued = await shop.service.call('POST', '/acme/deferred_credential', {
       headers: wallet.authorization(token, { path: 'deferred_credential' }),
@@ -137,12 +132,7 @@ describe('a credential with a large image', () => {
       vct: 'urn:photo',
       disclosureFrame: { _sd: names },
     };
-    const answer = await shop.call(
-      'POST',
-      '/issuer/credentials',
-      { id: 'many', ...configuration, claims },
-      shop.acme.token,
-    );
+    const answer = await shop.call('POST', '/issuer/credentials', { id: 'many', ...configuration, claims }, shop.acme.token);
     expect(answer.status).to.equal(400);
     expect(answer.body.errors[0]).to.deep.equal({
       path: 'claims',
@@ -156,8 +146,7 @@ describe('a credential with a large image', () => {
     const token = await wallet.accessToken(made.body.uri);
     const refused = await wallet.request(token, 'many', { key: newKey() });
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'credential_request_denied']);
-    const { failure } = (await shop.call('GET', `/session/${made.body.session}`, undefined, shop.acme.token))
-      .body;
+    const { failure } = (await shop.call('GET', `/session/${made.body.session}`, undefined, shop.acme.token)).body;
     expect(failure.message).to.match(/at most 1000/);
     const inline = { ...offer, credentialClaims: { many: { type: 'inline', claims } } };
     const rejected = await shop.call('POST', '/issuer/offer', inline, shop.acme.token);
@@ -224,6 +213,5 @@ describe('a credential with a large image', () => {
     expect([small.status, small.body.credentials.length]).to.deep.equal([200, 30]);
   });
 
-  it('fits into a credential when an offer of 1 MiB carries it', () =>
-    expect(MAX_CLAIMS_LENGTH).to.be.greaterThan((1024 * 1024 * 4) / 3));
+  it('fits into a credential when an offer of 1 MiB carries it', () => expect(MAX_CLAIMS_LENGTH).to.be.greaterThan((1024 * 1024 * 4) / 3));
 });

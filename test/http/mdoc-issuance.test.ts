@@ -1,17 +1,13 @@
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { readCoseKey } from '../../domain/formats/cose/key.ts';
+import { parseCoseKey } from '../../domain/formats/cose/key.ts';
 import { sigStructure } from '../../domain/formats/cose/sign1.ts';
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
-import {
-  checkDocumentSigner,
-  MDL_DOCUMENT_SIGNER,
-  readDocumentSigner,
-} from '../../domain/formats/mdoc/document-signer.ts';
-import { checkValidity } from '../../domain/formats/mdoc/mso.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
+import { assertDocumentSigner, MDL_DOCUMENT_SIGNER, parseDocumentSigner } from '../../domain/formats/mdoc/document-signer.ts';
+import { assertValidity } from '../../domain/formats/mdoc/mso.ts';
 import { Backend } from '../support/backend.ts';
-import { readIssuerSigned } from '../support/issuer-signed.ts';
+import { readIssuerSigned } from '../support/mdoc-maker.ts';
 import { offerBody } from '../support/populated.ts';
 import { issue } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
@@ -74,24 +70,20 @@ describe('issuing mdocs through HTTP', () => {
     const { opened, mso, elements, chain } = readIssuerSigned(held.text, DOC_TYPE);
     expect(elements).to.deep.equal({ [NAMESPACE]: ELEMENTS });
     expect([mso.docType, mso.hashName]).to.deep.equal([DOC_TYPE, 'sha256']);
-    expect(readCoseKey(mso.deviceKey)).to.deep.equal(held.holder.jwk);
+    expect(parseCoseKey(mso.deviceKey)).to.deep.equal(held.holder.jwk);
 
     const { protectedBytes, payload = Buffer.alloc(0), signature } = opened.issuerAuth;
     const anchors = await rootsOf('signing');
-    const verdict = new NodeCertificates().validate(chain, anchors, new Date(), {
+    const verdict = new NodeCertificates().verifyChain(chain, anchors, new Date(), {
       purpose: 'mdoc',
       haip: true,
     });
     if (!verdict.trusted) throw new Error(verdict.detail);
-    const verified = new NodeSignatures().verify(
-      verdict.key,
-      sigStructure(protectedBytes, payload),
-      signature,
-    );
+    const verified = new NodeSignatures().verify(verdict.key, sigStructure(protectedBytes, payload), signature);
     expect(verified, 'the signature').to.equal(true);
-    const signer = readDocumentSigner(chain[0] ?? '');
-    checkDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
-    checkValidity(mso.validity, signer, new Date());
+    const signer = parseDocumentSigner(chain[0] ?? '');
+    assertDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
+    assertValidity(mso.validity, signer, new Date());
     for (const time of [mso.validity.signed, mso.validity.validFrom, mso.validity.validUntil]) {
       expect(time.getTime() % 3_600_000).to.equal(0);
     }
@@ -102,7 +94,7 @@ describe('issuing mdocs through HTTP', () => {
     const chains = (await call('GET', '/key-chain')).body as { usages: string[] }[];
     const text = JSON.stringify(chains.filter(({ usages }) => usages.includes(usage)));
     const pems = text.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/g) ?? [];
-    const certificates = pems.flatMap((pem) => readPemCertificates(pem.replaceAll('\\n', '\n')) ?? []);
+    const certificates = pems.flatMap((pem) => parsePemCertificates(pem.replaceAll('\\n', '\n')) ?? []);
     return certificates.map((certificate) => ({ certificate }));
   }
 
@@ -118,9 +110,7 @@ describe('issuing mdocs through HTTP', () => {
     expect(answer.status, answer.text).to.equal(200);
     const credentials = answer.body.credentials as { credential: string }[];
     const read = credentials.map(({ credential }) => readIssuerSigned(credential, DOC_TYPE));
-    const statuses = read.map(({ mso }) =>
-      (mso.status as Map<string, Map<string, unknown>>).get('status_list'),
-    );
+    const statuses = read.map(({ mso }) => (mso.status as Map<string, Map<string, unknown>>).get('status_list'));
     expect(new Set(statuses.map((status) => status?.get('idx'))).size).to.equal(3);
     const [uri] = new Set(statuses.map((status) => String(status?.get('uri'))));
     expect((await service.call('GET', uri ?? '')).status).to.equal(200);
@@ -199,10 +189,7 @@ describe('issuing mdocs through HTTP', () => {
       ...offerBody('abroad'),
       ...inline('abroad', ELEMENTS),
     });
-    expect([given.status, given.body.errors?.[0].path]).to.deep.equal([
-      400,
-      'credentialClaims.abroad.claims',
-    ]);
+    expect([given.status, given.body.errors?.[0].path]).to.deep.equal([400, 'credentialClaims.abroad.claims']);
 
     backend.on('/claims', { json: { asked: ELEMENTS } });
     const offer = await call('POST', '/issuer/offer', offerBody('asked'));
@@ -211,9 +198,7 @@ describe('issuing mdocs through HTTP', () => {
     expect([answer.status, answer.body.error]).to.deep.equal([400, 'credential_request_denied']);
     const session = (await call('GET', `/session/${offer.body.session}`)).body;
     expect(session.failure.message).to.include('the key chain "ministry" cannot sign this licence');
-    expect(
-      await elementsOf('abroad', inline('abroad', { ...ELEMENTS, issuing_country: 'FR' })),
-    ).to.deep.include({
+    expect(await elementsOf('abroad', inline('abroad', { ...ELEMENTS, issuing_country: 'FR' }))).to.deep.include({
       [NAMESPACE]: { ...ELEMENTS, issuing_country: 'FR' },
     });
   });

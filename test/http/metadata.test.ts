@@ -177,11 +177,7 @@ describe('the documents of an issuer', () => {
       expect(payload['vct#integrity']).to.equal(`sha256-${digest}`);
 
       const patch = (json: object) => call('PATCH', '/issuer/credentials/frozen', json);
-      for (const change of [
-        { description: 'Other' },
-        { disclosureFrame: null },
-        { vct: { name: 'Other' } },
-      ]) {
+      for (const change of [{ description: 'Other' }, { disclosureFrame: null }, { vct: { name: 'Other' } }]) {
         const answer = await patch(change);
         expect([answer.status, answer.body.code], answer.text).to.deep.equal([409, 'conflict']);
       }
@@ -266,10 +262,7 @@ describe('the documents of an issuer', () => {
       credentialClaims: { card: { type: 'inline', claims: { other: 'x' } } },
     };
     const answer = await call('POST', '/issuer/offer', json);
-    expect([answer.status, answer.body.errors?.[0].path], answer.text).to.deep.equal([
-      400,
-      'credentialClaims.card.claims.name',
-    ]);
+    expect([answer.status, answer.body.errors?.[0].path], answer.text).to.deep.equal([400, 'credentialClaims.card.claims.name']);
   });
 
   it('about the authorization server name what it serves', async () => {

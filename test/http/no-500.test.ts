@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Route } from '../../adapters/http/route.ts';
-import { collectRoutes } from '../../bootstrap/routes.ts';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { faultOf } from '../support/api-surface.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { requests, type Valid } from '../support/hostile-requests.ts';
@@ -64,12 +64,7 @@ for (const [turn, kind] of databases().entries()) {
           ...(document === undefined ? {} : { document }),
         };
       }
-      const {
-        path: address,
-        headers = {},
-        json,
-        form,
-      } = walletRecipeOf(route)(victim.wallet, victim.artefacts);
+      const { path: address, headers = {}, json, form } = walletRecipeOf(route)(victim.wallet, victim.artefacts);
       const [path = '', query] = address.split('?', 2);
       const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name ?? '');
       const pattern = new RegExp(`^${route.path.replaceAll(/:[A-Za-z]+/g, '([^/]+)')}$`);
@@ -96,13 +91,9 @@ for (const [turn, kind] of databases().entries()) {
         contentType: String(headers['content-type'] ?? ''),
         body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined,
       });
-    const secrets = () => [
-      ...[rootToken, victim.token, strangerToken, ROOT.secret],
-      ...[WEBHOOK_KEY, UPSTREAM_SECRET, REGISTRAR_PASSWORD],
-    ];
+    const secrets = () => [...[rootToken, victim.token, strangerToken, ROOT.secret], ...[WEBHOOK_KEY, UPSTREAM_SECRET, REGISTRAR_PASSWORD]];
     /** What removes things comes last. */
-    const inOrder = () =>
-      routes.toSorted((one, two) => Number(one.method === 'delete') - Number(two.method === 'delete'));
+    const inOrder = () => routes.toSorted((one, two) => Number(one.method === 'delete') - Number(two.method === 'delete'));
 
     it('is answered decently by every route, and harms nobody else', async () => {
       const before = await readAll(witness);

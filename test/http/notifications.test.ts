@@ -62,9 +62,7 @@ describe('notifications of wallets', () => {
         ...wallet.authorization(token, { path: 'notification' }),
         ...(text === undefined ? {} : { 'Content-Type': 'application/json' }),
       },
-      ...(text === undefined
-        ? { json: { notification_id: id, event: 'credential_accepted', ...body } }
-        : { text }),
+      ...(text === undefined ? { json: { notification_id: id, event: 'credential_accepted', ...body } } : { text }),
     });
   const seen = async ({ session }: Issued) => (await call('GET', `/session/${session}`)).body;
 
@@ -73,9 +71,7 @@ describe('notifications of wallets', () => {
     const first = await notify(issued);
     expect([first.status, first.text], first.text).to.deep.equal([204, '']);
     expect((await notify(issued)).status, 'told again').to.equal(204);
-    expect(
-      (await notify(issued, { event: 'credential_deleted', event_description: 'gone' })).status,
-    ).to.equal(204);
+    expect((await notify(issued, { event: 'credential_deleted', event_description: 'gone' })).status).to.equal(204);
     expect((await notify(issued, { event: 'credential_failure', unknown: 1 })).status).to.equal(204);
     const { notifications, status } = await seen(issued);
     expect(status).to.equal('completed');

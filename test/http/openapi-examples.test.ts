@@ -1,14 +1,12 @@
 import { expect } from 'chai';
 import { EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from '../../adapters/http/oauth/described-parameters.ts';
 import { ConsoleTickets } from '../../application/console/console-tickets.ts';
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
-import { ChainedWallet } from '../support/chained-wallet.ts';
-import { ChainedWorld } from '../support/chained-world.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
+import { ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
 import { buildConsole } from '../support/console.ts';
 import { type Calling, ExampleCalls } from '../support/example-calls.ts';
-import { Issuer } from '../support/interactive-issuer.ts';
-import { askPage, pageOf } from '../support/interactive-page.ts';
+import { askPage, Issuer, pageOf } from '../support/interactive-authorization.ts';
 import { lastSegment, waitForSigner } from '../support/populated.ts';
 import { bind, decode, encrypt, type Held } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
@@ -50,8 +48,7 @@ describe('The examples of the API document', () => {
     expect(answer.status, `${path}: ${answer.text}`).to.be.within(200, 201);
     return answer.body;
   };
-  const parameterOf = (answer: Answer, name: string) =>
-    new URL(answer.headers.get('location') ?? '').searchParams.get(name) ?? '';
+  const parameterOf = (answer: Answer, name: string) => new URL(answer.headers.get('location') ?? '').searchParams.get(name) ?? '';
 
   it('tell what the service is', async () => {
     for (const name of [
@@ -79,15 +76,7 @@ describe('The examples of the API document', () => {
     examples.answered['access token'] = token;
     for (const name of ['listTenants', 'listTenantRemovals', 'getTenant', 'updateTenant', 'listSettings'])
       await open(name, { token: root });
-    await all(
-      'createClient',
-      'getClientSecret',
-      'listClients',
-      'getIdentity',
-      'getClient',
-      'updateClient',
-      'rotateClientSecret',
-    );
+    await all('createClient', 'getClientSecret', 'listClients', 'getIdentity', 'getClient', 'updateClient', 'rotateClientSecret');
   });
 
   it('make its keys', async () => {
@@ -96,8 +85,8 @@ describe('The examples of the API document', () => {
     await all('createCertificate', 'listCertificates', 'getCertificate', 'updateCertificate');
     await all('createCertificateRequest', 'createKey', 'listKeys', 'getKey');
     const chains = await call('GET', '/key-chain/signing');
-    const [der = ''] = readPemCertificates(chains.rootCertificate, 1) ?? [];
-    const { keyHash = '' } = readCertificate(Buffer.from(der, 'base64')) ?? {};
+    const [der = ''] = parsePemCertificates(chains.rootCertificate, 1) ?? [];
+    const { keyHash = '' } = parseCertificate(Buffer.from(der, 'base64')) ?? {};
     examples.answered['authority'] = Buffer.from(keyHash, 'base64url').toString('hex');
     for (const name of ['fetchRevocationList', 'fetchAuthorityCertificate']) await open(name);
   });
@@ -106,8 +95,7 @@ describe('The examples of the API document', () => {
     await all('getStatusListDefaults', 'replaceStatusListDefaults', 'listStatusLists');
     examples.answered['status list'] = (await run('createStatusList')).body.id;
     await all('getStatusList', 'updateStatusList');
-    for (const name of ['fetchStatusList', 'fetchStatusListAggregation', 'showPresentedPage'])
-      await open(name);
+    for (const name of ['fetchStatusList', 'fetchStatusListAggregation', 'showPresentedPage']) await open(name);
     await run('deleteStatusList');
     await all('createTrustList', 'listTrustLists', 'getTrustList', 'exportTrustList', 'replaceTrustList');
     await run('updateTrustList');
@@ -132,8 +120,7 @@ describe('The examples of the API document', () => {
     examples.answered['fingerprint'] = waiting.held.signer.fingerprint;
     await all('confirmTrustListSigner', 'forecastTrust');
     await all('getCacheStatistics', 'clearCaches', 'clearTrustListCache', 'clearStatusListCache');
-    for (const name of ['getIssuerMetadata', 'getIssuerMetadataBelowTenant', 'getServerMetadata'])
-      await open(name);
+    for (const name of ['getIssuerMetadata', 'getIssuerMetadataBelowTenant', 'getServerMetadata']) await open(name);
     for (const name of ['getServerMetadataBelowTenant', 'getServerKeys']) await open(name);
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
     const vct = { name: 'Badge' };
@@ -225,9 +212,7 @@ describe('The examples of the API document', () => {
   it('verify it', async () => {
     const made = (await run('createPresentationRequest')).body;
     const requestUrl = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
-    examples.answered['request'] = lastSegment(
-      requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''),
-    );
+    examples.answered['request'] = lastSegment(requestUrl(made.crossDeviceUri).replace(/\/cross-device$/, ''));
     await open('fetchCrossDeviceRequest');
     await open('fetchCrossDeviceRequestForWallet');
     examples.answered['request'] = lastSegment(requestUrl(made.uri));
@@ -247,8 +232,7 @@ describe('The examples of the API document', () => {
       requestId: 'name-check',
     });
     examples.answered['request'] = lastSegment(ofPage.uri);
-    for (const name of ['fetchDigitalCredentialRequests', 'respondToDigitalCredentialRequest'])
-      await open(name);
+    for (const name of ['fetchDigitalCredentialRequests', 'respondToDigitalCredentialRequest']) await open(name);
     await run('tryPresentation');
     await run('updatePresentationConfiguration');
   });
@@ -281,12 +265,7 @@ describe('The examples of the API document', () => {
     const holder = new ChainedWallet(service, 'acme');
     const { uri } = await offered({ authorization_server: holder.server });
     examples.answered['issuer state'] = await stateOf(uri);
-    for (const name of [
-      'getChainedServerKeys',
-      'getChainedServerMetadata',
-      'getChainedServerMetadataBelowTenant',
-    ])
-      await open(name);
+    for (const name of ['getChainedServerKeys', 'getChainedServerMetadata', 'getChainedServerMetadataBelowTenant']) await open(name);
     await open('createChainedChallenge');
     const proof = (path: string) => ({ DPoP: dpopProof(holder.dpopKey, `${holder.server}/${path}`) });
     const pushed = (await open('pushChainedAuthorizationRequest', { headers: proof('par') })).body;
@@ -306,9 +285,7 @@ describe('The examples of the API document', () => {
   });
 
   it('ask users of wallets before they issue', async () => {
-    examples.answered['issuer state'] = await stateOf(
-      (await offered({ authorization_server: wallet().issuer })).uri,
-    );
+    examples.answered['issuer state'] = await stateOf((await offered({ authorization_server: wallet().issuer })).uri);
     await open('authorizeInteractively');
     const issuer = await Issuer.open();
     const { wallet: visitor, asked } = await askPage(issuer);

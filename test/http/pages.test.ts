@@ -9,10 +9,7 @@ type Parameter = { readonly in: string; readonly name: string; readonly schema: 
 type Operation = {
   readonly parameters?: readonly Parameter[];
   readonly responses: Readonly<
-    Record<
-      string,
-      { readonly content?: { readonly 'application/json'?: { readonly schema?: { type?: string } } } }
-    >
+    Record<string, { readonly content?: { readonly 'application/json'?: { readonly schema?: { type?: string } } } }>
   >;
 };
 
@@ -35,8 +32,7 @@ describe('Lists of the administration', () => {
   });
   after(() => service.close());
 
-  const get = (path: string) =>
-    service.call('GET', path, { token: /\/(tenant|settings)/.test(path) ? root : world.token });
+  const get = (path: string) => service.call('GET', path, { token: /\/(tenant|settings)/.test(path) ? root : world.token });
   const nextOf = (link: string | null) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
   /** The operations of the document whose answer is a list. */
@@ -49,8 +45,7 @@ describe('Lists of the administration', () => {
       return operation !== undefined && schema?.type === 'array' ? [{ path, operation }] : [];
     });
   };
-  const present = (path: string) =>
-    path.replace('{id}', path.startsWith('/session') ? world.ids.issuance : world.ids.trustList);
+  const present = (path: string) => path.replace('{id}', path.startsWith('/session') ? world.ids.issuance : world.ids.trustList);
 
   it('take the same parameters, each of them', async () => {
     const operations = await listOperations();
@@ -62,8 +57,7 @@ describe('Lists of the administration', () => {
     ]);
     for (const { path, operation } of operations) {
       const schemaOf = (name: string) =>
-        operation.parameters?.find((parameter) => parameter.in === 'query' && parameter.name === name)
-          ?.schema;
+        operation.parameters?.find((parameter) => parameter.in === 'query' && parameter.name === name)?.schema;
       expect(schemaOf('limit'), path).to.include({ type: 'integer', minimum: 1, maximum: 500 });
       expect(schemaOf('cursor'), path).to.include({ type: 'string' });
       expect(schemaOf('sort'), path).to.deep.include({ type: 'string', enum: ['asc', 'desc'] });

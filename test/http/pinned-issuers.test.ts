@@ -100,8 +100,7 @@ describe('An issuer that is pinned', () => {
 
   it('is refused by the profile haip, in a new configuration, in a changed one and for a tenant that takes it on', async () => {
     const root = await world.service.rootToken();
-    const profile = (value: string | null) =>
-      world.service.call('PATCH', '/tenant/rival', { token: root, json: { profile: value } });
+    const profile = (value: string | null) => world.service.call('PATCH', '/tenant/rival', { token: root, json: { profile: value } });
     const body = {
       id: 'pin',
       dcql_query: { credentials: [CARD_QUERY] },
@@ -116,16 +115,10 @@ describe('An issuer that is pinned', () => {
     expect((await admin('DELETE', '/verifier/config/pin')).status).to.equal(200);
     expect((await profile('haip')).status).to.equal(200);
     const refused = await admin('POST', '/verifier/config', { ...body, ...pinned });
-    expect([refused.status, refused.body.errors?.[0].path]).to.deep.equal([
-      400,
-      'trustAnchors.0.certificate',
-    ]);
+    expect([refused.status, refused.body.errors?.[0].path]).to.deep.equal([400, 'trustAnchors.0.certificate']);
     expect((await admin('POST', '/verifier/config', body)).status).to.equal(201);
     const changed = await admin('PATCH', '/verifier/config/pin', pinned);
-    expect([changed.status, changed.body.errors?.[0].path]).to.deep.equal([
-      400,
-      'trustAnchors.0.certificate',
-    ]);
+    expect([changed.status, changed.body.errors?.[0].path]).to.deep.equal([400, 'trustAnchors.0.certificate']);
   });
 
   describe('in a folder of configuration files', () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { Browser, ChainedWallet } from '../support/chained-wallet.ts';
-import { ChainedWorld } from '../support/chained-world.ts';
+import { Browser, ChainedWallet, ChainedWorld } from '../support/chained-world.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { type Bend, CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import type { Answer } from '../support/test-service.ts';
@@ -48,17 +47,14 @@ describe('A wallet of a tenant under the profile haip', () => {
 
   const walletAt = (server: Server): RawWallet =>
     server === 'chained' ? new ChainedWallet(world.service, 'acme') : new RawWallet(world.service, 'acme');
-  const issuerOf = (server: Server) =>
-    `${world.service.address}/acme${server === 'chained' ? '/chained-as' : ''}`;
+  const issuerOf = (server: Server) => `${world.service.address}/acme${server === 'chained' ? '/chained-as' : ''}`;
   const nonceOf = ({ headers }: Answer) => headers.get('dpop-nonce') ?? '';
   const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
   /** Header fields of a request to a server that says who the wallet is, and with which key. */
   const headersFor = async (server: Server, endpoint: string, change: Change = {}) => {
     const audience = issuerOf(server);
-    const { attestation_challenge: challenge } = (
-      await world.service.call('POST', `${new URL(audience).pathname}/challenge`)
-    ).body;
+    const { attestation_challenge: challenge } = (await world.service.call('POST', `${new URL(audience).pathname}/challenge`)).body;
     const payload = change.nonce === null ? {} : { nonce: change.nonce };
     const proof = dpopProof(change.dpopKey ?? dpopKey, `${audience}/${endpoint}`, { payload });
     return {
@@ -146,16 +142,8 @@ describe('A wallet of a tenant under the profile haip', () => {
 
     const CALLERS: [string, Change, [number, string]][] = [
       ['without attestation', { attested: false }, [401, 'invalid_client']],
-      [
-        'with an attestation of nobody',
-        { attestation: { payload: { iss: undefined } } },
-        [400, 'invalid_client_attestation'],
-      ],
-      [
-        'with a proof of nobody',
-        { pop: { payload: { iss: undefined } } },
-        [400, 'invalid_client_attestation'],
-      ],
+      ['with an attestation of nobody', { attestation: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
+      ['with a proof of nobody', { pop: { payload: { iss: undefined } } }, [400, 'invalid_client_attestation']],
     ];
     for (const [what, change, expected] of CALLERS) {
       it(`is refused ${what} by the ${server} server, wherever it asks`, async () => {
@@ -185,8 +173,7 @@ describe('A wallet of a tenant under the profile haip', () => {
     it(`proves a key with a nonce of the ${server} server for its tokens`, async () => {
       const pushed = await par(server);
       const code = await codeFor(server, pushed);
-      const redeem = async (change: Change) =>
-        walletAt(server).redeemCode(code, {}, await headersFor(server, 'token', change));
+      const redeem = async (change: Change) => walletAt(server).redeemCode(code, {}, await headersFor(server, 'token', change));
       expect(errorOf(await redeem({})), 'no proof').to.deep.equal([400, 'invalid_dpop_proof']);
       expect(errorOf(await redeem({ nonce: null }))).to.deep.equal([400, 'use_dpop_nonce']);
       expect(errorOf(await redeem({ nonce: 'invented' }))).to.deep.equal([400, 'use_dpop_nonce']);

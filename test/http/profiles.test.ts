@@ -1,16 +1,20 @@
 import { expect } from 'chai';
 import { created, credentialBody, offerBody } from '../support/populated.ts';
-import { dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { bind, decode, formOf, type Held, QUERY, Shop } from '../support/present.ts';
+import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { TestRegistrar } from '../support/registrar.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
 
 const display = [{ name: 'Acme', locale: 'en' }];
-const QUERY = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] };
 
 type Warned = { readonly warnings: readonly { readonly member: string; readonly rule: string }[] };
 const warned = ({ warnings }: Warned) => warnings.map(({ member }) => member);
 
 describe('The profile of a tenant', () => {
+  const QUERY = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] };
+
   let service: TestService;
   let root: string;
   let plain: string;
@@ -24,8 +28,7 @@ describe('The profile of a tenant', () => {
   });
   after(() => service.close());
 
-  const call = (method: string, path: string, token: string, json?: object) =>
-    service.call(method, path, { token, ...(json && { json }) });
+  const call = (method: string, path: string, token: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
   /** Says which members were refused, and that the rule is named. */
   const refused = async (token: string, path: string, json: object, method = 'POST') => {
     const answer = await call(method, path, token, json);
@@ -67,17 +70,12 @@ describe('The profile of a tenant', () => {
       responseMode: 'direct_post',
       clientIdPrefix: 'x509_san_dns',
     };
-    expect(await refused(strict, '/verifier/config', request)).to.deep.equal([
-      'responseMode',
-      'clientIdPrefix',
+    expect(await refused(strict, '/verifier/config', request)).to.deep.equal(['responseMode', 'clientIdPrefix']);
+    expect(warned(await created(service, plain, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' }))).to.deep.equal([
+      'redirectUri',
     ]);
-    expect(
-      warned(await created(service, plain, '/verifier/config', { ...request, clientIdPrefix: 'x509_hash' })),
-    ).to.deep.equal(['redirectUri']);
     await created(service, strict, '/verifier/config', { id: 'age', dcql_query: QUERY });
-    expect(
-      await refused(strict, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH'),
-    ).to.deep.equal(['responseMode']);
+    expect(await refused(strict, '/verifier/config/age', { responseMode: 'direct_post' }, 'PATCH')).to.deep.equal(['responseMode']);
   });
 
   it('refuses certificates from outside that sign themselves', async () => {
@@ -90,12 +88,7 @@ describe('The profile of a tenant', () => {
   });
 
   it('fills in what is left open, in answers and towards wallets', async () => {
-    const { walletAttestationRequired, dPopNonce, warnings } = await created(
-      service,
-      strict,
-      '/issuer/config',
-      { display },
-    );
+    const { walletAttestationRequired, dPopNonce, warnings } = await created(service, strict, '/issuer/config', { display });
     expect([walletAttestationRequired, dPopNonce]).to.deep.equal([true, 'required']);
     // Nobody may attest yet: that is no matter of the profile.
     expect(warned({ warnings } as never)).to.deep.equal(['walletProviderTrustLists']);
@@ -177,5 +170,259 @@ describe('The profile of a tenant', () => {
     const lists = await call('PUT', '/status-list-config', plain, { ttl: 864_000, capacity: 100 });
     expect(warned(lists.body)).to.deep.equal(['ttl', 'capacity']);
     expect((await call('PUT', '/session-config', plain, { ttlSeconds: 60 })).body.warnings).to.deep.equal([]);
+  });
+});
+
+const REDIRECT = 'https://shop.example/done/{sessionId}';
+
+describe('A verifier under the profile haip', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue();
+    const root = await shop.service.rootToken();
+    const taken = await shop.call('PATCH', '/tenant/shop', { profile: 'haip' }, root);
+    expect(taken.status, taken.text).to.equal(200);
+    await shop.configure({ id: 'back', redirectUri: REDIRECT });
+  });
+  after(() => shop.close());
+
+  it('asks in the ways that HAIP has', async () => {
+    const { payload, link } = await shop.ask('back').then((asked) => ({ ...asked, link: new URL(asked.uri) }));
+    expect([...link.searchParams.keys()].toSorted()).to.deep.equal(['client_id', 'request_uri']);
+    expect(payload['client_id']).to.match(/^x509_hash:/);
+    expect(payload).to.include({ response_type: 'vp_token', response_mode: 'direct_post.jwt' });
+    const { encrypted_response_enc_values_supported: values, jwks } = payload['client_metadata'];
+    expect(values).to.have.members(['A128GCM', 'A256GCM']);
+    expect(jwks.keys[0]).to.include({ kty: 'EC', crv: 'P-256', alg: 'ECDH-ES', use: 'enc' });
+  });
+
+  it('counts a result when the browser came back, although its configuration does not say so', async () => {
+    const shown = (await shop.call('GET', '/verifier/config/back')).body;
+    expect(shown.requireResponseCode, 'as it was written').to.equal(null);
+    const asked = await shop.ask('back');
+    const answer = await shop.present(asked, held);
+    expect(answer.status, answer.text).to.equal(200);
+    expect((await shop.session(asked.session)).status).to.equal('fetched');
+    const code = new URL(answer.body.redirect_uri).searchParams.get('response_code');
+    const seen = await shop.call('GET', `/session/${asked.session}?response_code=${code}`);
+    expect([seen.body.status, seen.body.credentials[0].values.name]).to.deep.equal(['completed', 'Ada']);
+  });
+
+  it('returns both links, and waits for the browser of the same device alone', async () => {
+    const calls = shop.backend.calls.length;
+    await shop.configure({
+      id: 'hooked',
+      redirectUri: REDIRECT,
+      webhook: { url: `${shop.backend.url}/presented` },
+    });
+    for (const json of [{ requestId: 'back' }, { requestId: 'hooked' }, { requestId: 'check', redirectUri: REDIRECT }]) {
+      const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', ...json });
+      expect(made.body, made.text).to.have.all.keys('uri', 'session', 'crossDeviceUri', 'pageUrl');
+      const url = new URL(made.body.crossDeviceUri).searchParams.get('request_uri') ?? '';
+      const { text } = await shop.service.call('GET', url);
+      const asked = { session: made.body.session, uri: made.body.crossDeviceUri, url, text, ...decode(text) };
+      const answer = await shop.present(asked, held);
+      expect(answer.body, answer.text).to.deep.equal({
+        redirect_uri: `${shop.service.address}/shop/presented`,
+      });
+      const events = await shop.service.call('GET', `/session/${asked.session}/events?token=${encodeURIComponent(shop.token)}`);
+      expect(events.text).to.include('"status":"completed"');
+      expect((await shop.session(asked.session)).credentials[0].values.name).to.equal('Ada');
+    }
+    expect(shop.backend.calls.length - calls, 'the backend of one of them').to.equal(1);
+  });
+
+  it('returns no link for another device with requireResponseCode: true', async () => {
+    await shop.configure({ id: 'strict', redirectUri: REDIRECT, requireResponseCode: true });
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'strict' });
+    expect(made.body, made.text).to.have.all.keys('uri', 'session');
+  });
+
+  it('makes no request that the browser would not come back from', async () => {
+    const json = { response_type: 'uri', requestId: 'check' };
+    const refused = await shop.call('POST', '/verifier/offer', json);
+    expect([refused.status, refused.body.errors[0].path], refused.text).to.deep.equal([400, 'redirectUri']);
+    expect(refused.text).to.include('HAIP 1.0 section 5.1');
+    const given = await shop.call('POST', '/verifier/offer', { ...json, redirectUri: REDIRECT });
+    expect(given.status, given.text).to.equal(201);
+  });
+
+  it('takes no credential without the proof of its key, and cannot be told to', async () => {
+    const asked = await shop.ask('back');
+    const bare = held.text.endsWith('~') ? held.text : `${held.text}~`;
+    expect(decode(bare.split('~')[0] ?? '').payload).to.have.property('cnf');
+    const refused = await shop.post(asked, await formOf(asked, { card: [bare] }));
+    expect(refused.status).to.equal(400);
+    const [query] = QUERY.credentials;
+    const dcql_query = { credentials: [{ ...query, require_cryptographic_holder_binding: false }] };
+    const written = await shop.call('POST', '/verifier/config', { id: 'waiving', dcql_query });
+    expect([written.status, written.body.errors[0].path]).to.deep.equal([
+      400,
+      'dcql_query.credentials.0.require_cryptographic_holder_binding',
+    ]);
+    const good = await shop.ask('back');
+    expect((await shop.post(good, await formOf(good, { card: [bind(good, held)] }))).status).to.equal(200);
+  });
+});
+
+describe('The profile of the European wallet', () => {
+  const QUERY = { credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } }] };
+
+  let service: TestService;
+  let root: string;
+  let token: string;
+
+  before(async () => {
+    service = await startTestService();
+    root = await service.rootToken();
+    ({ token } = await createTenant(service, 'acme', { profile: 'eu' }));
+  });
+  after(() => service.close());
+
+  const call = (method: string, path: string, json?: object, by = token) =>
+    service.call(method, path, { token: by, ...(json && { json }) });
+  /** The members that were refused, once the rule is named. */
+  const refused = async (path: string, json: object, method = 'POST') => {
+    const answer = await call(method, path, json);
+    expect(answer.status, answer.text).to.equal(400);
+    const errors = answer.body.errors as { path: string; message: string }[];
+    for (const { message } of errors) expect(message).to.match(/^profile eu \((ARF|EUDI|HAIP|ETSI) .+\): /);
+    return errors.map(({ path: member }) => member);
+  };
+
+  it('refuses what contradicts HAIP, and what contradicts the ARF, when it is written', async () => {
+    const issuer = { display, dPopRequired: false, algorithms: ['EdDSA'] };
+    expect(await refused('/issuer/config', issuer)).to.include.members(['dPopRequired', 'algorithms']);
+    const credential = { ...credentialBody('pid', 'signing'), proofTypes: ['jwt'] };
+    expect(await refused('/issuer/credentials', credential)).to.include('proofTypes');
+    const request = { id: 'age', dcql_query: QUERY };
+    expect(await refused('/verifier/config', request)).to.deep.equal(['registrationCert']);
+    const keys = { id: 'edwards', usages: ['signing'], algorithm: 'EdDSA' };
+    expect(await refused('/key-chain', keys)).to.deep.equal(['algorithm']);
+  });
+
+  it('is not taken on while something contradicts it, and all of that is named', async () => {
+    const { token: loose } = await createTenant(service, 'loose');
+    await created(service, loose, '/issuer/config', { display, algorithms: ['EdDSA'] });
+    await created(service, loose, '/verifier/config', { id: 'age', dcql_query: QUERY });
+    const answer = await call('PATCH', '/tenant/loose', { profile: 'eu' }, root);
+    expect(answer.status, answer.text).to.equal(409);
+    const paths = answer.body.errors.map(({ path }: { path: string }) => path);
+    expect(paths).to.include.members(['issuance-configuration/default.algorithms', 'presentation-configuration/age.registrationCert']);
+    expect((await call('GET', '/tenant/loose', undefined, root)).body.profile).to.equal(null);
+  });
+
+  it('is not taken on by an issuer that has not said yet what it is registered for', async () => {
+    const { token: late } = await createTenant(service, 'late');
+    const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 0 }];
+    const credentialReusePolicy = { id: 'arf_annex_ii', options };
+    await created(service, late, '/issuer/credentials', {
+      ...credentialBody('pid', 'signing'),
+      credentialReusePolicy,
+    });
+    const answer = await call('PATCH', '/tenant/late', { profile: 'eu' }, root);
+    expect(answer.status, answer.text).to.equal(409);
+    const paths = answer.body.errors.map(({ path }: { path: string }) => path);
+    expect(paths).to.include('issuance-configuration/default.registrationCert');
+  });
+
+  describe('lets a wallet unit', () => {
+    let provider: WalletProvider;
+    let registrar: TestRegistrar;
+    let euro: string;
+    const wallet = () => new RawWallet(service, 'euro');
+
+    before(async () => {
+      provider = await WalletProvider.start();
+      registrar = await TestRegistrar.start();
+      ({ token: euro } = await createTenant(service, 'euro', { profile: 'eu' }));
+      registrar.payload = {
+        credentials: undefined,
+        provides_attestations: [{ format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] } }],
+      };
+      await created(service, euro, '/issuer/config', {
+        ...{ display, ...provider.configuration() },
+        registrationCert: { jwt: registrar.certificate(undefined) },
+      });
+      const options = [{ details: ['once_only'], batch_size: 2, reissue_trigger_unused: 1 }];
+      await created(service, euro, '/issuer/credentials', {
+        ...{
+          id: 'pid',
+          vct: 'urn:pid:1',
+          claims: { name: 'Ada' },
+          lifeTime: 864_000,
+          statusManagement: true,
+        },
+        config: { format: 'dc+sd-jwt', display },
+        credentialReusePolicy: { id: 'arf_annex_ii', options },
+      });
+    });
+    after(async () => {
+      await provider.close();
+      await registrar.close();
+    });
+
+    const redeem = async (by: RawWallet, code: string, dpopNonce?: string) => {
+      const asked = await service.call('POST', '/euro/challenge');
+      return service.call('POST', '/euro/token', {
+        form: {
+          grant_type: 'urn:ietf:params:oauth:grant-type:pre-authorized_code',
+          'pre-authorized_code': code,
+          client_id: provider.clientId,
+        },
+        headers: {
+          DPoP: dpopProof(by.dpopKey, `${by.issuer}/token`, { payload: { nonce: dpopNonce } }),
+          ...provider.headers(newKey(), by.issuer, asked.body.attestation_challenge),
+        },
+      });
+    };
+    const accessToken = async (by: RawWallet) => {
+      const { uri } = await created(service, euro, '/issuer/offer', offerBody('pid'));
+      const code = await by.code(uri);
+      const told = await redeem(by, code);
+      expect(told.body.error).to.equal('use_dpop_nonce');
+      const answer = await redeem(by, code, told.headers.get('dpop-nonce') ?? '');
+      expect(answer.status, answer.text).to.equal(200);
+      return answer.body.access_token as string;
+    };
+    /** Asks for as many copies as there are keys. */
+    const collect = async (count: number, isAttested: boolean) => {
+      const by = wallet();
+      const access = await accessToken(by);
+      const { headers: told, body: made } = await service.call('POST', '/euro/nonce');
+      const [first = newKey(), ...others] = Array.from({ length: count }, () => newKey());
+      const key_attestation = provider.keyAttestation([first, ...others], { nonce: made.c_nonce });
+      const header = isAttested ? { jwk: undefined, key_attestation } : {};
+      const jwt = [keyProof(first, by.issuer, made.c_nonce, { header })];
+      const headers = by.authorization(access, { payload: { nonce: told.get('dpop-nonce') } });
+      const body = { credential_configuration_id: 'pid', proofs: { jwt } };
+      return by.request(access, 'pid', { headers, body });
+    };
+
+    it('read what it demands of an issuer', async () => {
+      const { body } = await service.call('GET', '/.well-known/openid-credential-issuer/euro');
+      expect(body.issuer_info[0].format).to.equal('registration_cert');
+      const { pid } = body.credential_configurations_supported;
+      expect(Object.keys(pid.proof_types_supported).sort()).to.deep.equal(['attestation', 'jwt']);
+      for (const type of Object.values(pid.proof_types_supported) as Record<string, unknown>[]) {
+        expect(type['key_attestations_required']).to.deep.equal({});
+        expect(type['proof_signing_alg_values_supported']).to.deep.equal(['ES256', 'ES384', 'ES512']);
+      }
+      expect(pid.credential_metadata.credential_reuse_policy.id).to.equal('arf_annex_ii');
+      const { issuer_info, credential_configurations_supported } = decode(body.signed_metadata).payload;
+      expect(issuer_info).to.deep.equal(body.issuer_info);
+      expect(credential_configurations_supported).to.deep.equal(body.credential_configurations_supported);
+    });
+
+    it('have a batch for attested keys, and nothing for others', async () => {
+      const issued = await collect(2, true);
+      expect(issued.status, issued.text).to.equal(200);
+      expect(issued.body.credentials).to.have.length(2);
+      const refusedOne = await collect(1, false);
+      expect([refusedOne.status, refusedOne.body.error], refusedOne.text).to.deep.equal([400, 'invalid_proof']);
+    });
   });
 });

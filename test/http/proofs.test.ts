@@ -90,10 +90,8 @@ describe('proofs of holder keys', () => {
   type Options = NonNullable<Parameters<WalletProvider['keyAttestation']>[1]>;
   const attest = async (options: Options = {}, of: readonly HolderKey[] = keys) =>
     provider.keyAttestation(of, { nonce: await wallet.nonce(), ...options });
-  const proof = async (bend: Bend = {}, key = first) =>
-    keyProof(key, wallet.issuer, await wallet.nonce(), bend);
-  const withAttestation = async (text: string, key = first) =>
-    proof({ header: { key_attestation: text, jwk: key.jwk } }, key);
+  const proof = async (bend: Bend = {}, key = first) => keyProof(key, wallet.issuer, await wallet.nonce(), bend);
+  const withAttestation = async (text: string, key = first) => proof({ header: { key_attestation: text, jwk: key.jwk } }, key);
 
   describe('the metadata', () => {
     it('says which proofs each configuration takes', async () => {
@@ -164,21 +162,12 @@ describe('proofs of holder keys', () => {
       (options: () => Options | Promise<Options>, of: readonly HolderKey[] = keys) =>
       async () =>
         attest(await options(), of);
-    const stranger = async () =>
-      certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
+    const stranger = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
     const seconds = () => Math.floor(Date.now() / 1000);
     const attestations: [string, () => Promise<string>, string][] = [
-      [
-        'that is signed wrong',
-        bent(() => ({ signer: { ...provider.signer, ...newKey() } })),
-        'invalid_proof',
-      ],
+      ['that is signed wrong', bent(() => ({ signer: { ...provider.signer, ...newKey() } })), 'invalid_proof'],
       ['of an untrusted provider', bent(async () => ({ signer: await stranger() })), 'invalid_proof'],
-      [
-        'that is signed by itself',
-        bent(async () => ({ signer: await certify({ name: 'Me' }) })),
-        'invalid_proof',
-      ],
+      ['that is signed by itself', bent(async () => ({ signer: await certify({ name: 'Me' }) })), 'invalid_proof'],
       ['without x5c', bent(() => ({ header: { x5c: undefined } })), 'invalid_proof'],
       [
         'with the anchor in x5c',
@@ -188,29 +177,13 @@ describe('proofs of holder keys', () => {
       ['of the draft typ', bent(() => ({ header: { typ: 'keyattestation+jwt' } })), 'invalid_proof'],
       ['that has expired', bent(() => ({ payload: { exp: seconds() - 70 } })), 'invalid_proof'],
       ['without keys', bent(() => ({ payload: { attested_keys: [] } })), 'invalid_proof'],
-      [
-        'with a private key',
-        bent(() => ({ payload: { attested_keys: [{ ...first.jwk, d: 'x' }] } })),
-        'invalid_proof',
-      ],
+      ['with a private key', bent(() => ({ payload: { attested_keys: [{ ...first.jwk, d: 'x' }] } })), 'invalid_proof'],
       ['with a key twice', bent(() => ({}), [first, first]), 'invalid_proof'],
-      [
-        'of a lower key_storage',
-        bent(() => ({ payload: { key_storage: ['iso_18045_basic'] } })),
-        'invalid_proof',
-      ],
+      ['of a lower key_storage', bent(() => ({ payload: { key_storage: ['iso_18045_basic'] } })), 'invalid_proof'],
       ['without key_storage', bent(() => ({ payload: { key_storage: undefined } })), 'invalid_proof'],
-      [
-        'of another user_authentication',
-        bent(() => ({ payload: { user_authentication: ['iso_18045_moderate'] } })),
-        'invalid_proof',
-      ],
+      ['of another user_authentication', bent(() => ({ payload: { user_authentication: ['iso_18045_moderate'] } })), 'invalid_proof'],
       ['with an invented nonce', bent(() => ({ nonce: 'invented' })), 'invalid_nonce'],
-      [
-        'with the nonce of another tenant',
-        bent(async () => ({ nonce: await new RawWallet(service, 'foreign').nonce() })),
-        'invalid_nonce',
-      ],
+      ['with the nonce of another tenant', bent(async () => ({ nonce: await new RawWallet(service, 'foreign').nonce() })), 'invalid_nonce'],
       [
         'with an invented nonce and too low a level',
         bent(() => ({ nonce: 'invented', payload: { key_storage: ['iso_18045_basic'] } })),
@@ -220,12 +193,7 @@ describe('proofs of holder keys', () => {
     const cases: Case[] = [
       ...attestations.flatMap(([what, text, error]) =>
         both(text).map(
-          (proofs, index): Case => [
-            `with an attestation ${what}, ${index === 0 ? 'alone' : 'beside a proof'}`,
-            'attested',
-            proofs,
-            error,
-          ],
+          (proofs, index): Case => [`with an attestation ${what}, ${index === 0 ? 'alone' : 'beside a proof'}`, 'attested', proofs, error],
         ),
       ),
       [
@@ -248,25 +216,10 @@ describe('proofs of holder keys', () => {
         async () => ({ jwt: [await withAttestation(await attest({}, [second, third]))] }),
         'invalid_proof',
       ],
-      [
-        'with two attestations',
-        'attested',
-        async () => ({ attestation: [await attest(), await attest()] }),
-        'invalid_proof',
-      ],
+      ['with two attestations', 'attested', async () => ({ attestation: [await attest(), await attest()] }), 'invalid_proof'],
       ['with no attestation in the list', 'attested', async () => ({ attestation: [] }), 'invalid_proof'],
-      [
-        'with both proof types',
-        'attested',
-        async () => ({ jwt: [await proof()], attestation: [await attest()] }),
-        'invalid_proof',
-      ],
-      [
-        'with an attestation where only proofs are taken',
-        'plain',
-        async () => ({ attestation: [await attest()] }),
-        'invalid_proof',
-      ],
+      ['with both proof types', 'attested', async () => ({ jwt: [await proof()], attestation: [await attest()] }), 'invalid_proof'],
+      ['with an attestation where only proofs are taken', 'plain', async () => ({ attestation: [await attest()] }), 'invalid_proof'],
       [
         'with a key that is named only',
         'plain',
@@ -291,9 +244,7 @@ describe('proofs of holder keys', () => {
         'with one key in two spellings',
         'plain',
         async () => {
-          const x = Buffer.concat([Buffer.of(0), Buffer.from(first.jwk.x, 'base64url')]).toString(
-            'base64url',
-          );
+          const x = Buffer.concat([Buffer.of(0), Buffer.from(first.jwk.x, 'base64url')]).toString('base64url');
           return { jwt: [await proof(), await proof({ header: { jwk: { ...first.jwk, x } } })] };
         },
         'invalid_proof',
@@ -337,9 +288,7 @@ describe('proofs of holder keys', () => {
       expectError(await request('attested', { attestation: [await attest(wrong)] }), 'invalid_proof');
       expect(provider.calls).to.not.include('/status/1');
 
-      expect(
-        boundTo(await request('attested', { attestation: [await attest(revocable(7))] })),
-      ).to.have.length(3);
+      expect(boundTo(await request('attested', { attestation: [await attest(revocable(7))] }))).to.have.length(3);
       expect(provider.calls).to.include('/status/1');
       expectError(await request('attested', { attestation: [await attest(revocable(8))] }), 'invalid_proof');
       const beside = { jwt: [await withAttestation(await attest(revocable(8)))] };
@@ -364,10 +313,7 @@ describe('proofs of holder keys', () => {
       const jwt = [keyProof(first, wallet.issuer, other, { header: { key_attestation: text } })];
       expect(boundTo(await request('attested', { jwt }))).to.have.length(3);
       for (const nonce of [one, other]) {
-        expectError(
-          await request('plain', { jwt: [keyProof(first, wallet.issuer, nonce)] }),
-          'invalid_nonce',
-        );
+        expectError(await request('plain', { jwt: [keyProof(first, wallet.issuer, nonce)] }), 'invalid_nonce');
       }
     });
 
@@ -382,11 +328,7 @@ describe('proofs of holder keys', () => {
     const CALLERS = 30;
     const races: [string, Id, (nonce: string, key: HolderKey) => unknown][] = [
       ['proofs', 'plain', (nonce, key) => ({ jwt: [keyProof(key, wallet.issuer, nonce)] })],
-      [
-        'attestations',
-        'attested',
-        (nonce, key) => ({ attestation: [provider.keyAttestation([key], { nonce })] }),
-      ],
+      ['attestations', 'attested', (nonce, key) => ({ attestation: [provider.keyAttestation([key], { nonce })] })],
       [
         'proofs with attestations',
         'attested',

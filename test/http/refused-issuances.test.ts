@@ -1,15 +1,18 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Kms } from '../../application/ports/kms.ts';
+import { Store } from '../../application/ports/store.ts';
 import { MAX_ISSUANCES } from '../../domain/sessions/session.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { Backend } from '../support/backend.ts';
+import { created, offerBody } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
-import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
+import { CLIENT_ID, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-const CAPACITY = 200;
+const CAPACITY = 120;
 const BATCH = 10;
-const REPEATS = 60;
+const REPEATS = 15;
 
 /** A wallet with an access token for an offer. */
 type Holder = { readonly wallet: RawWallet; readonly token: string; readonly session: string };
@@ -72,9 +75,7 @@ describe('an issuance that is refused', () => {
   const ask = async (holder: Holder, id: string, count = BATCH) =>
     holder.wallet.request(holder.token, id, { body: await bodyOf(holder, id, count) });
   const placesIn = ({ body }: Answer): { uri: string; idx: number }[] =>
-    body.credentials.map(
-      ({ credential }: { credential: string }) => decode(credential).payload['status'].status_list,
-    );
+    body.credentials.map(({ credential }: { credential: string }) => decode(credential).payload['status'].status_list);
 
   /** Whether other wallets get all that the list has left after `used` entries, each its own. */
   async function expectRoom(first: Answer, used: number): Promise<void> {
@@ -110,9 +111,7 @@ describe('an issuance that is refused', () => {
       const holder = await offered(id);
       const body = await bodyOf(holder, id);
       const first = await holder.wallet.request(holder.token, id, { body });
-      const answers = await Promise.all(
-        Array.from({ length: 15 }, () => holder.wallet.request(holder.token, id, { body })),
-      );
+      const answers = await Promise.all(Array.from({ length: 15 }, () => holder.wallet.request(holder.token, id, { body })));
       expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 400));
       await expectRoom(first, BATCH);
     });
@@ -161,5 +160,147 @@ describe('an issuance that is refused', () => {
     expect(backend.calls).to.have.length(MAX_ISSUANCES);
     // The limit on promises is none on credentials that need no backend.
     expect((await ask(await offered('inline'), 'inline')).status).to.equal(200);
+  });
+});
+
+const CARD = {
+  id: 'card',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada' },
+};
+
+describe('A wallet that is refused while it collects', () => {
+  let service: TestService;
+  let token: string;
+  before(async () => {
+    service = await startTestService();
+    ({ token } = await createTenant(service, 'acme'));
+    await created(service, token, '/issuer/credentials', CARD);
+    await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+  });
+  after(() => service.close());
+
+  async function collecting() {
+    const { uri, session } = await created(service, token, '/issuer/offer', offerBody('card'));
+    const wallet = new RawWallet(service, 'acme');
+    const accessToken = (await wallet.redeem(await wallet.code(uri))).body.access_token as string;
+    const shown = async () => (await service.call('GET', `/session/${session}`, { token })).body;
+    return { wallet, accessToken, shown };
+  }
+  const wrong = () => ({
+    credential_configuration_id: 'card',
+    proofs: { jwt: [keyProof(newKey(), 'https://elsewhere.example', 'x')] },
+  });
+
+  it('leaves what it was told, why, when and under which id of the log, and still gets its credential', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    expect((await shown()).attempts).to.equal(undefined);
+    const refused = await wallet.request(accessToken, 'card', { body: wrong() });
+    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_proof']);
+    const [attempt, ...more] = (await shown()).attempts;
+    expect(more).to.deep.equal([]);
+    expect(attempt).to.deep.include({
+      code: 'invalid_proof',
+      reason: 'aud is not the credential issuer identifier',
+      requestId: refused.headers.get('x-request-id'),
+    });
+    expect(Date.parse(attempt.at)).to.be.closeTo(Date.now(), 5_000);
+    const good = await wallet.request(accessToken, 'card');
+    expect(good.status, good.text).to.equal(200);
+    const after = await shown();
+    expect([after.status, after.attempts.length]).to.deep.equal(['completed', 1]);
+  });
+
+  it('leaves no more than twenty of them, and nothing of what belongs to every course', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    for (let i = 0; i < 22; i++) await wallet.request(accessToken, 'card', { body: wrong() });
+    expect((await shown()).attempts).to.have.length(20);
+    const { updatedAt } = await shown();
+    await wallet.request(accessToken, 'card', { body: wrong() });
+    expect((await shown()).updatedAt).to.equal(updatedAt);
+  });
+
+  describe('at the token endpoint with a valid code', () => {
+    const offered = async (more: object = {}) => {
+      const body = { ...offerBody('card'), ...more };
+      const { uri, session } = await created(service, token, '/issuer/offer', body);
+      const wallet = new RawWallet(service, 'acme');
+      const attempts = async () => (await service.call('GET', `/session/${session}`, { token })).body.attempts;
+      return { wallet, uri, attempts };
+    };
+
+    it('leaves a wrong transaction code, then gets its token', async () => {
+      const { wallet, uri, attempts } = await offered({ tx_code: '4711' });
+      const code = await wallet.code(uri);
+      for (const tx_code of ['0000', '']) {
+        const refused = await wallet.redeem(code, tx_code === '' ? {} : { tx_code });
+        expect(refused.status).to.equal(400);
+      }
+      const [first, second, ...more] = await attempts();
+      expect([first.code, first.reason, more.length]).to.deep.equal(['invalid_grant', 'the tx_code is wrong', 0]);
+      expect(first.requestId).to.be.a('string');
+      expect(second.code).to.be.oneOf(['invalid_request', 'invalid_grant']);
+      expect((await wallet.redeem(code, { tx_code: '4711' })).status).to.equal(200);
+      expect(await attempts()).to.have.length(2);
+    });
+
+    it('leaves that the DPoP proof was missing, and that a used or unknown code was sent not', async () => {
+      const { wallet, uri, attempts } = await offered();
+      const code = await wallet.code(uri);
+      expect((await wallet.redeem('unknown')).status).to.equal(400);
+      expect((await wallet.redeem(code, {}, {})).status).to.equal(400);
+      expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal(['invalid_dpop_proof']);
+      expect((await wallet.redeem(code)).status).to.equal(200);
+      expect((await new RawWallet(service, 'acme').redeem(code)).status).to.equal(400);
+      expect(await attempts()).to.have.length(1);
+    });
+
+    it('leaves that the code verifier was wrong, and that a refresh came without a proof', async () => {
+      const { wallet, uri, attempts } = await offered({ flow: 'authorization_code' });
+      const code = await wallet.authorize(await wallet.push(uri, 'card'));
+      expect((await wallet.redeemCode(code, { code_verifier: 'x'.repeat(43) })).status).to.equal(400);
+      const { body } = await wallet.redeemCode(code);
+      expect((await wallet.refresh(body.refresh_token, { client_id: CLIENT_ID }, {})).status).to.equal(400);
+      expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal([
+        ...['invalid_grant', 'invalid_dpop_proof'],
+      ]);
+    });
+
+    it('leaves that the wallet attestation was missing, and no step that every wallet takes', async () => {
+      await created(service, token, '/issuer/config', {
+        ...{
+          display: [{ name: 'Acme', locale: 'en' }],
+          walletAttestationRequired: true,
+          dPopNonce: 'required',
+        },
+        walletClients: [{ client_id: 'https://other.example', jwks: { keys: [newKey().jwk] } }],
+      });
+      const { wallet, uri, attempts } = await offered();
+      const code = await wallet.code(uri);
+      expect((await wallet.redeem(code)).body.error).to.equal('invalid_client');
+      await created(service, token, '/issuer/config', {
+        ...{ display: [{ name: 'Acme', locale: 'en' }], dPopNonce: 'required' },
+      });
+      expect((await wallet.redeem(code)).body.error).to.equal('use_dpop_nonce');
+      await created(service, token, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }] });
+      expect((await attempts()).map(({ code: name }: { code: string }) => name)).to.deep.equal(['invalid_client']);
+    });
+  });
+
+  it('leaves nothing without a token that is believed', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    const forged = `${accessToken.slice(0, -4)}AAAA`;
+    expect((await wallet.request(forged, 'card')).status).to.equal(401);
+    expect((await shown()).attempts).to.equal(undefined);
+  });
+
+  it('leaves that its token was revoked', async () => {
+    const { wallet, accessToken, shown } = await collecting();
+    const { grant_id: id } = decode(accessToken).payload as { grant_id: string };
+    const store = service.service.container.get(Store);
+    await store.commit('acme' as TenantId, { grant: { id, act: 'revoke' } }, new Date());
+    expect((await wallet.request(accessToken, 'card')).status).to.equal(401);
+    expect((await shown()).attempts[0]).to.deep.include({ code: 'invalid_token' });
   });
 });

@@ -9,22 +9,14 @@ import { addClient } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
 import { makeJwt, now } from '../support/raw-wallet.ts';
 import type { TestRegistrar } from '../support/registrar.ts';
-import {
-  expectInvalid,
-  expectUnavailable,
-  REGISTERED,
-  REGISTERED_QUERY,
-  RegistrarWorld,
-} from '../support/registrar-world.ts';
+import { expectInvalid, expectUnavailable, REGISTERED, REGISTERED_QUERY, RegistrarWorld } from '../support/registrar-world.ts';
 import { certify, pem, WEB_SERVER } from '../support/test-certificates.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';
 
 const ISSUED = '/registration-certificates';
 const [PID] = REGISTERED;
 const wider = {
-  credentials: [
-    { ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] },
-  ],
+  credentials: [{ ...REGISTERED_QUERY.credentials[0], claims: [{ path: ['given_name'] }, { path: ['family_name'] }] }],
 };
 
 describe('The registration certificate of a request', () => {
@@ -127,11 +119,7 @@ describe('The registration certificate of a request', () => {
 
     const less: [string, object[] | undefined, string][] = [
       ['nothing', undefined, 'no dc+sd-jwt with this meta'],
-      [
-        'another type',
-        [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }],
-        'no dc+sd-jwt',
-      ],
+      ['another type', [{ ...PID, claims: undefined, meta: { vct_values: ['urn:other'] }, claim: PID?.claims }], 'no dc+sd-jwt'],
       ['another claim', [{ ...PID, claims: undefined, claim: [{ path: ['age'] }] }], '["given_name"]'],
       ['no claim', [{ ...PID, claims: undefined, claim: [] }], 'no dc+sd-jwt'],
     ];
@@ -153,11 +141,7 @@ describe('The registration certificate of a request', () => {
     it('is judged again when the query changes', async () => {
       const { id } = await sent({ body: { credentials: REGISTERED } });
       const path = `/verifier/config/${id}`;
-      expectInvalid(
-        await world.call('PATCH', path, { dcql_query: wider }),
-        'registrationCert',
-        '["family_name"]',
-      );
+      expectInvalid(await world.call('PATCH', path, { dcql_query: wider }), 'registrationCert', '["family_name"]');
       expect((await world.call('GET', path)).body.dcql_query).to.deep.equal(REGISTERED_QUERY);
       registrar.answers.set('/', (response) => response.destroy());
       expect((await world.call('PATCH', path, { lifeTime: 60 })).status, 'something else').to.equal(200);
@@ -238,16 +222,9 @@ describe('The registration certificate of a request', () => {
       const bare = await world.present('x', { body: {} }, {}, token);
       expectInvalid(bare, 'registrationCert', 'No registrar is configured');
       registrar.answers.set('/api', (response) => response.destroy());
-      expectUnavailable(
-        await world.present(fresh(), { body: { intermediary: 'down' } }),
-        'could not be reached',
-      );
+      expectUnavailable(await world.present(fresh(), { body: { intermediary: 'down' } }), 'could not be reached');
       registrar.answers.set('/api', (response) => response.writeHead(422).end());
-      expectInvalid(
-        await world.present(fresh(), { body: { intermediary: 'no' } }),
-        'registrationCert',
-        '422',
-      );
+      expectInvalid(await world.present(fresh(), { body: { intermediary: 'no' } }), 'registrationCert', '422');
     });
 
     it('is that of the tenant, also where another one asks the same', async () => {
@@ -298,11 +275,7 @@ describe('The registration certificate of a request', () => {
     const bent: [string, () => void, string][] = [
       ['has expired', () => (registrar.payload = { exp: now() - 61 }), 'it expired'],
       ['is not valid yet', () => (registrar.payload = { nbf: now() + 90 }), 'not valid yet'],
-      [
-        'is for several uses',
-        () => (registrar.payload = { intended_use_id: ['a', 'b'] }),
-        'several intended uses',
-      ],
+      ['is for several uses', () => (registrar.payload = { intended_use_id: ['a', 'b'] }), 'several intended uses'],
       ['is of another kind', () => (registrar.header = { typ: 'rc-rp+jwt' }), 'its type'],
       ['names no signer', () => (registrar.header = { x5c: undefined }), 'x5c'],
       ['names another signer', () => (registrar.header = { x5c: [registrar.ca.certificate] }), 'signer'],

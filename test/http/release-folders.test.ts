@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { FolderFaults } from '../../application/configuration-files/import-folder.ts';
 import { NARROWED_RULES } from '../../domain/configuration-files/narrowed-rules.ts';
 import { ConfigFolder } from '../support/config-folder.ts';
-import { runProcess } from '../support/run-command.ts';
+import { runCommand } from '../support/programs.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const RELEASES = fileURLToPath(new URL('../fixtures/releases/', import.meta.url));
@@ -24,16 +24,14 @@ describe('The configuration folder of an earlier release', function () {
     await service?.close();
     service = undefined;
   });
-  const checked = (folder: string) => runProcess('commands/config-check', [folder], {});
+  const checked = (folder: string) => runCommand('commands/config-check', [folder], {});
 
   for (const release of readdirSync(RELEASES).filter((name) => !name.endsWith('.md'))) {
     it(`of ${release} starts the service with every tenant`, async () => {
       service = await startTestService({ CONFIG_FOLDER: folderOf(release) });
       const token = await service.rootToken();
       const { body: tenants } = await service.call('GET', '/tenant', { token });
-      expect(tenants.map(({ id }: { id: string }) => id)).to.deep.equal(
-        readdirSync(folderOf(release)).sort(),
-      );
+      expect(tenants.map(({ id }: { id: string }) => id)).to.deep.equal(readdirSync(folderOf(release)).sort());
     });
   }
 
@@ -45,20 +43,21 @@ describe('The configuration folder of an earlier release', function () {
     expect(published.status).to.equal(200);
     const metadata = await service.call('GET', '/.well-known/openid-credential-issuer/acme');
     expect(metadata.status).to.equal(200);
-    expect(Object.keys(metadata.body.credential_configurations_supported)).to.have.members([
-      'student',
-      'licence',
-    ]);
+    expect(Object.keys(metadata.body.credential_configurations_supported)).to.have.members(['student', 'licence']);
     const narrow = await service.call('GET', '/.well-known/openid-credential-issuer/narrow');
     expect(narrow.body.credential_configurations_supported ?? {}).to.deep.equal({});
+  });
+
+  it('of 0.1.0 fails config check with --strict, since some of its files are not imported', async () => {
+    const { code, stderr } = await runCommand('commands/config-check', [folderOf('0.1.0'), '--strict'], {});
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/: \d+ files are not imported$/m);
   });
 
   it('of 0.1.0 passes config check, which names each file that is not imported and why', async () => {
     const { code, stderr, stdout } = await checked(folderOf('0.1.0'));
     expect(code, stderr).to.equal(0);
-    const warned = new Set(
-      [...stderr.matchAll(/^warning: (narrow\/\S+): .*not imported: /gm)].map(([, file]) => file),
-    );
+    const warned = new Set([...stderr.matchAll(/^warning: (narrow\/\S+): .*not imported: /gm)].map(([, file]) => file));
     expect([...warned].sort()).to.deep.equal(WITHHELD);
     for (const file of WITHHELD) expect(stdout).to.not.include(file);
     expect(stdout).to.include('acme/trust-lists/issuers.json');

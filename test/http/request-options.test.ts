@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { compactDecrypt, exportJWK, generateKeyPair } from 'jose';
-import { bind, decode, encrypt, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { bind, decode, encrypt, formOf, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant } from '../support/test-service.ts';
 
@@ -57,8 +57,7 @@ describe('a presentation request', () => {
     });
     it('is refused at the offer where the access certificate names another host, or none', async () => {
       const { token } = await createTenant(shop.service, 'elsewhere');
-      const call = (method: string, path: string, json?: object) =>
-        shop.service.call(method, path, { token, ...(json && { json }) });
+      const call = (method: string, path: string, json?: object) => shop.service.call(method, path, { token, ...(json && { json }) });
       const authority = await certify({ name: 'CA', ca: true });
       expect((await call('DELETE', '/key-chain/access')).status).to.equal(200);
       const json = { id: 'dns', dcql_query: QUERY, clientIdPrefix: 'x509_san_dns' };
@@ -73,10 +72,7 @@ describe('a presentation request', () => {
         expect(made.status, made.text).to.equal(201);
         expect((await call('POST', '/verifier/config', json)).status).to.equal(201);
         const asked = await call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'dns' });
-        expect([asked.status, asked.body.errors?.[0].path], asked.text).to.deep.equal([
-          400,
-          'clientIdPrefix',
-        ]);
+        expect([asked.status, asked.body.errors?.[0].path], asked.text).to.deep.equal([400, 'clientIdPrefix']);
         await call('DELETE', '/verifier/config/dns');
         await call('DELETE', `/key-chain/${id}`);
       }
@@ -136,9 +132,7 @@ describe('a presentation request', () => {
       await shop.configure({ id: 'link', invocationUri: 'https://wallet.example/start?v=1' });
       expect((await offer('link')).uri).to.match(/^https:\/\/wallet\.example\/start\?v=1&client_id=/);
     });
-    for (const invocationUri of [
-      ...['http://wallet.example', 'javascript://x', 'openid4vp:', 'file:///etc', 'https://w.example/#x', ''],
-    ]) {
+    for (const invocationUri of [...['http://wallet.example', 'javascript://x', 'openid4vp:', 'file:///etc', 'https://w.example/#x', '']]) {
       it(`nothing by "${invocationUri}"`, () => refusedConfiguration({ invocationUri }, 'invocationUri'));
     }
     it('a wallet by a private scheme, with a warning when the service does not know it', async () => {
@@ -179,9 +173,7 @@ describe('a presentation request', () => {
         clientIdPrefix: 'redirect_uri',
       });
       expect(JSON.stringify(written.body.warnings)).to.match(/QR code/);
-      const { uri, pageUrl } = (
-        await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'long' })
-      ).body;
+      const { uri, pageUrl } = (await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'long' })).body;
       expect(uri.length).to.be.greaterThan(1_200);
       const { text } = await shop.service.call('GET', pageUrl, { headers: { 'Accept-Language': 'en' } });
       expect(text).to.include('The link is too long for a QR code').and.not.include('<svg');
@@ -274,20 +266,11 @@ describe('a presentation request', () => {
       ['other formats', { vp_formats_supported: { jwt_vc_json: {} } }],
       ['formats that are none', { vp_formats_supported: 'dc+sd-jwt' }],
       ['other algorithms', { vp_formats_supported: { 'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256K'] } } }],
-      [
-        'other algorithms of its own',
-        { vp_formats_supported: { 'dc+sd-jwt': { 'kb-jwt_alg_values': ['RS256'] } } },
-      ],
+      ['other algorithms of its own', { vp_formats_supported: { 'dc+sd-jwt': { 'kb-jwt_alg_values': ['RS256'] } } }],
       ['other ways to answer', { response_modes_supported: ['fragment', 'direct_post'] }],
       ['other answers', { response_types_supported: ['code'] }],
-      [
-        'a key for encryption that does not fit',
-        { jwks: { keys: [{ kty: 'OKP', crv: 'X25519', x: 'AA' }] } },
-      ],
-      [
-        'a key for encryption on another curve',
-        { jwks: { keys: [{ kty: 'EC', crv: 'P-384', use: 'enc', x: 'AA', y: 'AA' }] } },
-      ],
+      ['a key for encryption that does not fit', { jwks: { keys: [{ kty: 'OKP', crv: 'X25519', x: 'AA' }] } }],
+      ['a key for encryption on another curve', { jwks: { keys: [{ kty: 'EC', crv: 'P-384', use: 'enc', x: 'AA', y: 'AA' }] } }],
       ['other client identifiers', { client_id_prefixes_supported: ['x509_san_dns'] }],
       ['other signatures', { request_object_signing_alg_values_supported: ['RS256'] }],
       ['other key agreement', { authorization_encryption_alg_values_supported: ['RSA-OAEP'] }],
@@ -336,5 +319,63 @@ describe('a presentation request', () => {
       const { subject, issuer } = new X509Certificate(Buffer.from(certificate, 'base64'));
       expect(subject).to.not.equal(issuer);
     }
+  });
+});
+
+describe('a presentation configuration that changes while a wallet is asked', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue();
+  });
+  after(() => shop.close());
+
+  const changes: readonly [string, () => Promise<unknown>][] = [
+    ['is deleted', () => shop.call('DELETE', '/verifier/config/q')],
+    ['gets other trust anchors', () => shop.call('PATCH', '/verifier/config/q', { trustAnchors: [{ ownAuthorities: true }] })],
+    ['gets other values', () => shop.call('PATCH', '/verifier/config/q', { values: 'disclosed' })],
+    ['enforces type metadata', () => shop.call('PATCH', '/verifier/config/q', { typeMetadata: 'enforced' })],
+    ['demands certificate revocation', () => shop.call('PATCH', '/verifier/config/q', { certificateRevocation: 'required' })],
+  ];
+  for (const [what, change] of changes) {
+    it(`is verified by its former rules when it ${what}`, async () => {
+      await shop.configure({ id: 'q' });
+      const asked = await shop.ask('q');
+      await change();
+      const answer = await shop.present(asked, held);
+      expect(answer.status, answer.text).to.equal(200);
+      const { status, credentials } = await shop.session(asked.session);
+      expect(status).to.equal('completed');
+      expect(credentials[0].values, 'values: requested').to.deep.equal({ name: 'Ada' });
+    });
+  }
+
+  it('applies its new rules to the next request', async () => {
+    await shop.configure({ id: 'q' });
+    await shop.call('PATCH', '/verifier/config/q', { trustAnchors: [{ ownAuthorities: true }] });
+    const asked = await shop.ask('q');
+    expect((await shop.present(asked, held)).status).to.equal(400);
+    expect((await shop.session(asked.session))['failure'].message).to.include('untrusted_chain');
+  });
+
+  it('is verified by its former rules through the Digital Credentials API', async () => {
+    await shop.configure({ id: 'page', expectedOrigins: ['https://shop.example'], dcApiRequest: 'unsigned' });
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'dc-api', requestId: 'page' });
+    const { data } = made.body.dcApi.requests[0];
+    await shop.call('DELETE', '/verifier/config/page');
+    const payload = { ...data, client_id: 'origin:https://shop.example' };
+    const asked = { session: made.body.session, uri: '', url: '', text: '', header: {}, payload };
+    const form = await formOf({ ...asked, payload: { ...payload, state: undefined } }, { card: [bind(asked, held)] });
+    const answer = await shop.service.call('POST', made.body.uri, { json: form });
+    expect(answer.status, answer.text).to.equal(200);
+    expect((await shop.session(made.body.session))['status']).to.equal('completed');
+  });
+
+  it('keeps no secret of the policy in the session as it is shown', async () => {
+    await shop.configure({ id: 'q' });
+    const asked = await shop.ask('q');
+    expect(await shop.session(asked.session)).to.not.have.property('policy');
   });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
 import { EndOverdueAnswers } from '../../application/verification/end-overdue-answers.ts';
-import { obtain } from '../../bootstrap/wire.ts';
+import { obtain } from '../../bootstrap/wiring/wire.ts';
 import { type Asked, bind, encrypt, type Held, Shop } from '../support/present.ts';
 
 const REDIRECT = 'https://shop.example/done/{sessionId}';
@@ -34,8 +34,7 @@ describe('a presentation whose result waits for the response code', () => {
     const code = new URL(answer.body.redirect_uri).searchParams.get('response_code') ?? '';
     return { asked, code };
   }
-  const bring = (session: string, code: string) =>
-    shop.call('GET', `/session/${session}?response_code=${encodeURIComponent(code)}`);
+  const bring = (session: string, code: string) => shop.call('GET', `/session/${session}?response_code=${encodeURIComponent(code)}`);
   const later = async (seconds: number, act: () => Promise<void>) => {
     const clock = sinon.useFakeTimers({ now: Date.now() + seconds * 1000, toFake: ['Date'] });
     try {
@@ -78,11 +77,7 @@ describe('a presentation whose result waits for the response code', () => {
   it('fails when the webhook does, and shows no second way to it', async () => {
     const { asked, code } = await answered('down');
     const seen = await bring(asked.session, code);
-    expect([seen.status, seen.body.status, seen.body.failure.code]).to.deep.equal([
-      200,
-      'failed',
-      'webhook_failed',
-    ]);
+    expect([seen.status, seen.body.status, seen.body.failure.code]).to.deep.equal([200, 'failed', 'webhook_failed']);
     expect((await bring(asked.session, code)).status).to.equal(403);
     expect(shop.backend.calls).to.have.length(1);
   });

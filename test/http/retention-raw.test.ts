@@ -7,7 +7,7 @@ import { type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
-/** How every personal value stands in the database, see `sealed-data.test.ts`. */
+/** How every personal value stands in the database, see `retention.test.ts`. */
 const SEALED = /^v1\.[^.]+\./;
 
 /** Who was not found, as a backend tells the operator. */
@@ -55,8 +55,7 @@ for (const kind of databases()) {
       const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
       return [rows, ...files.map((name) => readFileSync(join(dirname(file), name), 'latin1'))].join('\n');
     };
-    const sealedIn = (rows: readonly Row[]) =>
-      rows.flatMap((row) => Object.entries(row).filter(([, value]) => SEALED.test(String(value))));
+    const sealedIn = (rows: readonly Row[]) => rows.flatMap((row) => Object.entries(row).filter(([, value]) => SEALED.test(String(value))));
 
     before(async function () {
       database = await kind.open();
@@ -104,8 +103,7 @@ for (const kind of databases()) {
           const rows = await rowsOf(id);
           for (const row of rows)
             for (const [column, value] of Object.entries(row))
-              if (Number(value) > 1_000_000_000_000)
-                expect(Number(value) % 86_400_000, `${mode} ${column}`).to.equal(0);
+              if (Number(value) > 1_000_000_000_000) expect(Number(value) % 86_400_000, `${mode} ${column}`).to.equal(0);
         }
         const [batch] = (await rowsOf(ids.issuance)).filter((row) => row['first_counter'] !== undefined);
         const { session_id, id: name, ...issued } = batch as Row;

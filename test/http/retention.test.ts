@@ -1,9 +1,14 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { stepsOf } from '../contract/store/steps.ts';
+import { deferredFailure, stepsOf } from '../contract/store/steps.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { addClient, offerBody, type Populated, populate } from '../support/populated.ts';
+import { Shop } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const DEFAULTS = { ttlSeconds: 86_400 };
@@ -19,26 +24,20 @@ describe('Sessions that their tenant keeps no longer', () => {
     world = await populate(service, 'acme');
     // Nobody comes back for a credential of this tenant any more.
     const steps = stepsOf(service.service.container.get(Store), 'acme' as TenantId);
-    expect(await steps.failDeferred(world.ids.deferred, 'no such person', new Date(), 'system')).to.equal(
-      true,
-    );
+    expect(await steps.commit(deferredFailure(world.ids.deferred, 'no such person', 'system'), new Date())).to.include({ done: true });
   });
   after(() => service.close());
 
   const call = (method: string, path: string, json?: object) =>
     service.call(method, path, { token: world.token, ...(json === undefined ? {} : { json }) });
   const cleanUp = (afterSeconds: number) =>
-    service.service.container
-      .get(Store)
-      .maintenance.cleanUpSessions(new Date(Date.now() + afterSeconds * 1000), 100, DEFAULTS);
-  const revoke = (status: number) =>
-    call('POST', '/session/revoke', { sessionId: world.ids.issuance, status });
+    service.service.container.get(Store).maintenance.cleanUpSessions(new Date(Date.now() + afterSeconds * 1000), 100, DEFAULTS);
+  const revoke = (status: number) => call('POST', '/session/revoke', { sessionId: world.ids.issuance, status });
 
   it('lose what was asked and what came of it, and can be looked at all the same', async () => {
     const config = { ttlSeconds: 60, cleanupMode: 'anonymize' };
     expect((await call('PUT', '/session-config', config)).status).to.equal(200);
-    const { session: late, uri } = (await call('POST', '/issuer/offer', offerBody(world.ids.credential)))
-      .body;
+    const { session: late, uri } = (await call('POST', '/issuer/offer', offerBody(world.ids.credential))).body;
     lateOffer = new URL(uri).searchParams.get('credential_offer_uri') ?? '';
     lateCode = await world.wallet.code(uri);
     expect((await cleanUp(301)).anonymized).to.be.greaterThan(2);
@@ -90,15 +89,12 @@ describe('Sessions that their tenant keeps no longer', () => {
 
   it('that are removed end with what they may renew, when somebody deletes them', async () => {
     const { token, ids, wallet } = await populate(service, 'ending');
-    const own = (method: string, path: string, json?: object) =>
-      service.call(method, path, { token, ...(json && { json }) });
+    const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
     const stranger = await addClient({ service, token }, 'stranger', {
       roles: ['issuance:manage'],
       allowedIssuanceConfigs: ['another'],
     });
-    expect((await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'full' })).status).to.equal(
-      200,
-    );
+    expect((await own('PUT', '/session-config', { ttlSeconds: 60, cleanupMode: 'full' })).status).to.equal(200);
     const { uri, session } = (await own('POST', '/issuer/offer', offerBody(ids.credential))).body;
     const tokens = (await wallet.redeem(await wallet.code(uri))).body;
     expect((await wallet.request(tokens.access_token, ids.credential)).status).to.equal(200);
@@ -117,8 +113,7 @@ describe('Sessions that their tenant keeps no longer', () => {
 
   it('lose what a delivery that failed has to tell', async () => {
     const { token, ids, wallet } = await populate(service, 'telling');
-    const own = (method: string, path: string, json?: object) =>
-      service.call(method, path, { token, ...(json && { json }) });
+    const own = (method: string, path: string, json?: object) => service.call(method, path, { token, ...(json && { json }) });
     const notifyWebhook = { url: 'http://127.0.0.1:9/nobody-listens' };
     const offered = await own('POST', '/issuer/offer', { ...offerBody(ids.credential), notifyWebhook });
     const accessToken = await wallet.accessToken(offered.body.uri);
@@ -156,5 +151,67 @@ describe('Sessions that their tenant keeps no longer', () => {
     const waiting = await service.call('GET', `/issuer/deferred/${ids.deferred}`, { token });
     expect(waiting.body).to.include({ status: 'pending' });
     expect((await service.call('GET', `/session/${ids.verification}`, { token })).status).to.equal(404);
+  });
+});
+
+describe('what sessions leave in the database', () => {
+  let database: TestDatabase | undefined;
+  after(() => database?.drop());
+
+  it('names nobody: claims, keys and codes are sealed', async () => {
+    database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is always there');
+    const { url } = database;
+    const shop = await Shop.open({}, () => startTestService({ DATABASE_URL: url }));
+    const key = 'key-of-the-webhook-in-the-clear';
+    const auth = { type: 'apiKey', config: { headerName: 'X-Key', value: key } };
+    const webhook = { url: `${shop.backend.url}/told`, auth };
+    const credentialClaims = {
+      card: { type: 'inline', claims: { name: 'Wilhelmina Unmistakable', age: 36 } },
+    };
+    await shop.configure({ id: 'told', webhook });
+    const held = await shop.issue('card', { credentialClaims });
+    const json = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['card'],
+      tx_code: 'tx-code-in-the-clear',
+      credentialClaims,
+    };
+    const { uri } = (await shop.call('POST', '/issuer/offer', json, shop.acme.token)).body;
+    const code = await new RawWallet(shop.service, 'acme').code(uri);
+    const asked = await shop.ask('told');
+    expect((await shop.present(asked, held)).status).to.equal(200);
+    expect(shop.backend.at('/told')[0]?.body.credentials[0].values.name).to.equal('Wilhelmina Unmistakable');
+    const secret = 'secret-of-a-client-in-the-clear';
+    const roles = ['issuance:offer'];
+    await shop.call('POST', '/client', { clientId: 'new', roles, secret }, shop.acme.token);
+
+    shop.backend.on('/later', (reply) => reply.end(JSON.stringify({ deferred: true, interval: 1 })));
+    const later = { card: { type: 'webhook', webhook: { url: `${shop.backend.url}/later` } } };
+    const deferred = await shop.call('POST', '/issuer/offer', { ...json, tx_code: undefined, credentialClaims: later }, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const promised = await wallet.request(await wallet.accessToken(deferred.body.uri), 'card');
+    expect(promised.status, promised.text).to.equal(202);
+    const fail = `/issuer/deferred/${promised.body.transaction_id}/fail`;
+    const failure = { errorMessage: 'no record of Wilhelmina Unmistakable' };
+    expect((await shop.call('POST', fail, failure, shop.acme.token)).status).to.equal(200);
+
+    const secrets = ['Unmistakable', key, 'tx-code-in-the-clear', code, secret, asked.payload['nonce']];
+    const rows = await rawSql(url, async (run) => {
+      const tables = await run(`select name from sqlite_master where type = 'table'`);
+      return Promise.all(tables.map(({ name }) => run(`select * from "${name}"`)));
+    });
+    expect(rows.flat()).to.have.length.greaterThan(20);
+    const file = url.slice('sqlite:'.length);
+    const files = readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file)));
+    const bytes = Buffer.concat(files.map((name) => readFileSync(join(dirname(file), name))));
+    expect(bytes.includes(asked.session), 'this is the right file').to.equal(true);
+    for (const value of secrets) {
+      expect(value).to.have.length.greaterThan(10);
+      expect(JSON.stringify(rows), `rows with ${value}`).to.not.include(value);
+      expect(bytes.includes(value), `bytes with ${value}`).to.equal(false);
+    }
+    await shop.close();
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Route } from '../../adapters/http/route.ts';
-import { collectRoutes } from '../../bootstrap/routes.ts';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import {
   addClient,
   created,
@@ -12,7 +12,7 @@ import {
   presentationBody,
 } from '../support/populated.ts';
 import { addressOf, freshId, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
-import { type Answer, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
+import { type Answer, createTenant, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 describe('A client that is restricted to some configurations', () => {
   let service: TestService;
@@ -74,11 +74,7 @@ describe('A client that is restricted to some configurations', () => {
         if (JSON.stringify(params) === JSON.stringify(ownParams)) continue;
         const { json } = recipeOf(route).request(world.ids, 'fresh', role);
         hidden++;
-        const answer = await call(
-          route.method.toUpperCase(),
-          addressOf(route, params),
-          json as object | undefined,
-        );
+        const answer = await call(route.method.toUpperCase(), addressOf(route, params), json as object | undefined);
         expectRefusal(answer, 404, 'not_found', nameOf(route));
       }
     }
@@ -92,8 +88,7 @@ describe('A client that is restricted to some configurations', () => {
       iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId }],
     });
     const change = (json: object) => call('PATCH', '/issuer/credentials/mine', json);
-    const replace = (json: object) =>
-      call('POST', '/issuer/credentials', { ...credentialBody('mine', 'signing'), ...json });
+    const replace = (json: object) => call('POST', '/issuer/credentials', { ...credentialBody('mine', 'signing'), ...json });
     const hidden = world.ids.presentation;
     for (const write of [change, replace]) {
       const answers = [await write(asking(hidden)), await write(asking('nowhere'))];
@@ -130,8 +125,7 @@ describe('A client that is restricted to some configurations', () => {
   });
 
   it('sees its own alone in lists', async () => {
-    const ids = async (path: string) =>
-      (await call('GET', path)).body.map((entry: { id: string }) => entry.id) as string[];
+    const ids = async (path: string) => (await call('GET', path)).body.map((entry: { id: string }) => entry.id) as string[];
     expect(await ids('/issuer/credentials')).to.deep.equal(['mine']);
     expect(await ids('/verifier/config')).to.deep.equal(['my-question']);
     expect(await ids('/session')).to.have.members([own.issuance, own.verification]);
@@ -148,8 +142,7 @@ describe('A client that is restricted to some configurations', () => {
     expect((await world.wallet.request(accessToken, 'mine')).status).to.equal(200);
     const told = ({ status, body: { detail, code } }: Answer) => ({ status, detail, code });
     for (const some of [{}, { credentialConfigurationId: 'mine' }]) {
-      const revoke = (sessionId: string) =>
-        call('POST', '/session/revoke', { sessionId, status: 1, ...some });
+      const revoke = (sessionId: string) => call('POST', '/session/revoke', { sessionId, status: 1, ...some });
       const answer = await revoke(session);
       expectRefusal(answer, 404, 'not_found', 'revocation');
       expect(told(answer)).to.deep.equal(told(await revoke('nothing')));
@@ -171,12 +164,7 @@ describe('A client that is restricted to some configurations', () => {
     for (const { id } of visible) expect((await call('GET', `/status-lists/${id}`)).status).to.equal(200);
     const told = ({ status, body: { detail, code } }: Answer) => ({ status, detail, code });
     for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const of = (id: string) =>
-        call(
-          method,
-          `/status-lists/${id}`,
-          method === 'PATCH' ? { credentialConfigurationId: null } : undefined,
-        );
+      const of = (id: string) => call(method, `/status-lists/${id}`, method === 'PATCH' ? { credentialConfigurationId: null } : undefined);
       expect(told(await of(hidden.id)), method).to.deep.equal(told(await of('nothing')));
     }
     expect((await service.call('GET', '/status-lists', { token: world.token })).text).to.include(hidden.id);
@@ -188,12 +176,7 @@ describe('A client that is restricted to some configurations', () => {
       const wider = { roles, allowedIssuanceConfigs: allowed, allowedPresentationConfigs: ['my-question'] };
       const made = await call('POST', '/client', { clientId: 'freer', ...wider });
       expectRefusal(made, 403, 'forbidden', `create with ${allowed}`);
-      expectRefusal(
-        await call('PATCH', '/client/restricted', wider),
-        403,
-        'forbidden',
-        `change to ${allowed}`,
-      );
+      expectRefusal(await call('PATCH', '/client/restricted', wider), 403, 'forbidden', `change to ${allowed}`);
     }
     const silent = await call('POST', '/client', { clientId: 'freer', roles });
     expectRefusal(silent, 403, 'forbidden', 'create without saying anything');
@@ -296,8 +279,7 @@ describe('Changed rights', () => {
   it('end while the tenant is suspended, and for good when it is deleted', async () => {
     const { token } = await populate(service, 'short-lived');
     const root = await service.rootToken();
-    const set = (status: string) =>
-      service.call('PATCH', '/tenant/short-lived', { token: root, json: { status } });
+    const set = (status: string) => service.call('PATCH', '/tenant/short-lived', { token: root, json: { status } });
     expect(await get('/client', token)).to.equal(200);
     expect((await set('suspended')).status).to.equal(200);
     expect(await get('/client', token)).to.equal(403);
@@ -355,5 +337,68 @@ describe('A client that administers clients', () => {
     const json = { clientId: 'wide', roles: ['issuance:offer'] };
     expect((await service.call('POST', '/client', { token: world.token, json })).status).to.equal(201);
     expect((await service.call('POST', '/client/wide/rotate-secret', { token })).status).to.equal(403);
+  });
+});
+
+describe('What one client gives another', () => {
+  let service: TestService;
+  let world: { service: TestService; token: string };
+  let restricted: string;
+  let keeper: string;
+
+  before(async () => {
+    service = await startTestService();
+    const { token } = await createTenant(service, 'acme');
+    world = { service, token };
+    const mine = { allowedIssuanceConfigs: ['mine'], allowedPresentationConfigs: ['mine'] };
+    restricted = await addClient(world, 'restricted', {
+      roles: ['clients:manage', 'issuance:offer'],
+      ...mine,
+    });
+    keeper = await addClient(world, 'keeper', { roles: ['clients:manage'] });
+  });
+  after(() => service.close());
+
+  const patch = (token: string, clientId: string, json: object) => service.call('PATCH', `/client/${clientId}`, { token, json });
+  const expectRefusal = (answer: Answer) => expect([answer.status, answer.body.code], answer.text).to.deep.equal([403, 'forbidden']);
+  const expectDone = (answer: Answer) => expect(answer.status, answer.text).to.equal(200);
+
+  it('is no role for configurations beyond its own', async () => {
+    await addClient(world, 'wide', { roles: ['clients:manage'] });
+    const roles = ['clients:manage', 'issuance:offer'];
+    expectRefusal(await patch(restricted, 'wide', { roles }));
+    expectRefusal(await patch(restricted, 'wide', { roles, allowedIssuanceConfigs: ['mine'] }));
+    // It may not hold the secret of that client, so it changes nothing of it.
+    expectRefusal(await patch(restricted, 'wide', { roles: ['clients:manage'], description: 'the same' }));
+    const lists = { allowedIssuanceConfigs: ['mine'], allowedPresentationConfigs: ['mine'] };
+    expectRefusal(await patch(restricted, 'wide', { roles, ...lists }));
+    await addClient(world, 'narrow', { roles: ['clients:manage'], ...lists });
+    expectDone(await patch(restricted, 'narrow', { roles, ...lists }));
+  });
+
+  it('is nothing for a client with roles that it lacks, and it takes nothing away', async () => {
+    const [both, lists] = [['issuance:offer', 'issuance:manage'], { allowedIssuanceConfigs: ['a', 'b'] }];
+    await addClient(world, 'issuer', { roles: both, ...lists });
+    for (const wider of [null, [], ['a', 'b', 'c']])
+      expectRefusal(await patch(keeper, 'issuer', { roles: both, allowedIssuanceConfigs: wider }));
+    expectRefusal(await patch(keeper, 'issuer', { roles: [...both, 'clients:manage'] }));
+    // Both steps at once are no way round either.
+    expectRefusal(await patch(keeper, 'issuer', { roles: ['clients:manage'], allowedIssuanceConfigs: null }));
+    expectRefusal(await patch(keeper, 'issuer', { roles: both, allowedIssuanceConfigs: ['a'] }));
+    expectRefusal(await patch(keeper, 'issuer', { roles: ['issuance:offer'], description: 'smaller' }));
+    expectRefusal(await service.call('DELETE', '/client/issuer', { token: keeper }));
+    expectDone(await service.call('DELETE', '/client/issuer', { token: world.token }));
+  });
+
+  it('is no name of an administrator of another tenant', async () => {
+    const add = (clientId: string) =>
+      service.call('POST', '/client', { token: world.token, json: { clientId, roles: ['issuance:offer'] } });
+    const taken = await add('future-admin');
+    expect([taken.status, taken.body.code], taken.text).to.deep.equal([400, 'invalid_input']);
+    expect(taken.body.errors[0].path).to.equal('clientId');
+    await createTenant(service, 'future');
+    expectDone(await service.call('DELETE', '/client/acme-admin', { token: world.token }));
+    const own = { clientId: 'acme-admin', roles: ['clients:manage'] };
+    expect((await service.call('POST', '/client', { token: keeper, json: own })).status).to.equal(201);
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { type CountingProxy, countingProxy } from '../support/counting-proxy.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
 import { ask, bind, formOf, issue, post, QUERY, Shop } from '../support/present.ts';
+import { type CountingProxy, countingProxy } from '../support/proxies.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { startTestService } from '../support/test-service.ts';
 
@@ -23,9 +23,7 @@ describe('the round trips to PostgreSQL', () => {
     for (const id of ['card', 'card-status']) await issue(shop.service, shop.acme, id);
     const held = await issue(shop.service, shop.acme, 'card');
     const asked = await ask(shop.service, shop.token, 'check');
-    expect(
-      (await post(shop.service, asked, await formOf(asked, { card: [bind(asked, held)] }))).status,
-    ).to.equal(200);
+    expect((await post(shop.service, asked, await formOf(asked, { card: [bind(asked, held)] }))).status).to.equal(200);
     await shop.call('GET', `/session/${asked.session}`);
   });
   after(async () => {
@@ -38,10 +36,7 @@ describe('the round trips to PostgreSQL', () => {
    * Expects so many round trips of each step. Jobs and refreshed caches add some now and then, more often on a busy machine, so the least
    * of several tries counts.
    */
-  async function expectTrips(
-    expected: Readonly<Record<string, number>>,
-    steps: () => Promise<Record<string, () => Promise<unknown>>>,
-  ) {
+  async function expectTrips(expected: Readonly<Record<string, number>>, steps: () => Promise<Record<string, () => Promise<unknown>>>) {
     const least: Record<string, number> = {};
     const isAsExpected = () => Object.entries(expected).every(([name, count]) => least[name] === count);
     for (let round = 0; round < TRIES && !isAsExpected(); round++) {

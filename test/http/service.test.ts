@@ -3,13 +3,13 @@ import { createServer } from 'node:net';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Store } from '../../application/ports/store.ts';
-import { currentRelease } from '../../bootstrap/release.ts';
+import { currentRelease } from '../../bootstrap/wiring/release.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { databases } from '../support/databases.ts';
 import { decode } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
-import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 describe('the service itself', () => {
@@ -46,10 +46,7 @@ describe('the service itself', () => {
       'wallet-status-lists': { status: 'up' },
       'trust-lists': { status: 'up' },
     };
-    expect([status, body]).to.deep.equal([
-      200,
-      { ...currentRelease(), status: 'ok', info: up, error: {}, details: up },
-    ]);
+    expect([status, body]).to.deep.equal([200, { ...currentRelease(), status: 'ok', info: up, error: {}, details: up }]);
   });
 
   for (const { name, open } of databases()) {
@@ -60,8 +57,7 @@ describe('the service itself', () => {
       const root = await other.rootToken();
       expect((await other.call('GET', '/health')).status).to.equal(200);
       // A file that is open cannot be taken away, so the fault is made where it would show.
-      if (name === 'sqlite')
-        sinon.stub(other.service.container.get(Store), 'ping').rejects(new Error('sqlite'));
+      if (name === 'sqlite') sinon.stub(other.service.container.get(Store), 'ping').rejects(new Error('sqlite'));
       else await database.drop();
       for (let i = 0; i < 2; i++) {
         const { status, body, text, headers } = await other.call('GET', '/health');
@@ -99,12 +95,7 @@ describe('the service itself', () => {
         const { headers } = await service.call('GET', '/', { headers: { 'X-Request-Id': id } });
         return { own: headers.get('x-request-id'), caller: headers.get('x-caller-request-id') };
       };
-      const asked = [
-        await ask('trace-1.a_B'),
-        await ask('trace-1.a_B'),
-        await ask('<script>'),
-        await ask('a b'),
-      ];
+      const asked = [await ask('trace-1.a_B'), await ask('trace-1.a_B'), await ask('<script>'), await ask('a b')];
       expect(asked.map(({ caller }) => caller)).to.deep.equal(['trace-1.a_B', 'trace-1.a_B', null, null]);
       expect((await ask('x'.repeat(65))).caller).to.equal(null);
       for (const { own } of asked) expect(own).to.match(/^[a-z0-9-]{5,64}$/);
@@ -151,8 +142,7 @@ describe('the service itself', () => {
 
     it('to a body that cannot be read tells why', async () => {
       const token = await root();
-      const detail = async (options: object) =>
-        (await service.call('POST', '/tenant', { token, ...options })).body.detail;
+      const detail = async (options: object) => (await service.call('POST', '/tenant', { token, ...options })).body.detail;
       const headers = { 'Content-Type': 'application/json' };
       expect(await detail({ text: '', headers })).to.include('the body is empty');
       expect(await detail({ text: '{"id":"a","id":"b","name":"x","roles":[]}', headers })).to.equal(
@@ -161,14 +151,10 @@ describe('the service itself', () => {
       for (const text of ['[]', 'null', '1', '"x"', '[{"a":1,"a":2}]']) {
         expect(await detail({ text, headers }), text).to.equal('the body must be a JSON object');
       }
-      expect(await detail({ json: { id: 'x'.repeat(70_000) } })).to.equal(
-        'this address takes at most 65536 bytes',
-      );
+      expect(await detail({ json: { id: 'x'.repeat(70_000) } })).to.equal('this address takes at most 65536 bytes');
       const xml = { text: '<a/>', headers: { 'Content-Type': 'text/xml' } };
       const wanted = await service.call('POST', '/oauth2/token', xml);
-      expect(wanted.body.error_description).to.include(
-        'application/json or application/x-www-form-urlencoded',
-      );
+      expect(wanted.body.error_description).to.include('application/json or application/x-www-form-urlencoded');
     });
 
     it('to another method of a fixed address is not that of a thing of this name', async () => {
@@ -185,14 +171,7 @@ describe('the service itself', () => {
 
     it('to an address with a slash at its end is that it is unknown', async () => {
       const token = await service.rootToken();
-      for (const path of [
-        '/tenant/',
-        '/session/',
-        '/client/',
-        '/health/',
-        '/oauth2/token/',
-        '/acme/nonce/',
-      ]) {
+      for (const path of ['/tenant/', '/session/', '/client/', '/health/', '/oauth2/token/', '/acme/nonce/']) {
         for (const method of ['GET', 'POST']) {
           expect((await service.call(method, path, { token })).status, `${method} ${path}`).to.equal(404);
         }
@@ -322,12 +301,56 @@ describe('the service itself', () => {
       const long = await behind.call('POST', '/acme/token', { form: { grant_type: 'x'.repeat(70_000) } });
       expect([long.status, long.body.error], long.text).to.deep.equal([413, 'invalid_request']);
       const wrong = await behind.call('GET', '/acme/token');
-      expect([wrong.status, wrong.headers.get('allow'), wrong.body.error]).to.deep.equal([
-        405,
-        'POST',
-        'invalid_request',
-      ]);
+      expect([wrong.status, wrong.headers.get('allow'), wrong.body.error]).to.deep.equal([405, 'POST', 'invalid_request']);
       expect((await behind.call('GET', '/nowhere')).body.code).to.equal('not_found');
     });
   });
+});
+
+const CANARY = 'Canary-of-the-settings-0123456789-abcdef';
+
+describe('the settings of a running service', () => {
+  let service: TestService;
+  let root: string;
+
+  before(async () => {
+    service = await startTestService({
+      MASTER_SECRET: `${CANARY} master`,
+      METRICS_TOKEN: `${CANARY} metrics`,
+      KMS_CONFIG: JSON.stringify({ default: 'local', providers: { local: { type: 'local' } } }),
+      SESSION_TTL: '7200',
+    });
+    root = await service.rootToken();
+  });
+  after(() => service.close());
+
+  const list = (query = '', token = root) => service.call('GET', `/settings${query}`, { token });
+  const one = async (name: string) => (await list('?limit=500')).body.find((setting: { name: string }) => setting.name === name);
+
+  it('are told with where they come from, and without secrets', async () => {
+    const { status, text } = await list();
+    expect(status).to.equal(200);
+    expect(text).not.to.include(CANARY).and.not.include(ROOT.secret);
+    expect(await one('SESSION_TTL')).to.include({ value: '7200', isSet: true, source: 'environment' });
+    expect(await one('STATUS_TTL')).to.include({ value: '3600', isSet: false, source: 'default' });
+    for (const name of ['MASTER_SECRET', 'METRICS_TOKEN', 'AUTH_CLIENT_SECRET'])
+      expect(await one(name), name).to.include({ value: null, isSet: true, isSecret: true });
+    expect(await one('KMS_CONFIG'), 'a text may hold secrets').to.include({ value: null, isSet: true });
+    expect(await one('OIDC_CLIENT_SECRET')).to.include({ value: null, isSet: false, isSecret: true });
+  });
+
+  it('are not found by what a secret is', async () => {
+    expect((await list(`?q=${encodeURIComponent(CANARY)}`)).body).to.deep.equal([]);
+    expect((await list('?q=master_SECRET&source=environment')).body.map(({ name }: { name: string }) => name)).to.include('MASTER_SECRET');
+  });
+
+  it('are nothing to clients of tenants, whatever their roles', async () => {
+    const { token } = await createTenant(service, 'acme');
+    expect((await list('', token)).status).to.equal(403);
+  });
+
+  for (const query of ['?source=registry', '?q=', `?q=${'x'.repeat(201)}`])
+    it(`are not asked for by ${query.slice(0, 20)}`, async () => {
+      expect((await list(query)).status).to.equal(400);
+    });
 });

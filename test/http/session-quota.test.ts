@@ -3,12 +3,12 @@ import sinon from 'sinon';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { readPublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
+import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { Issuer } from '../support/interactive-issuer.ts';
-import { WIRES } from '../support/interactive-wallet.ts';
+import { Issuer, WIRES } from '../support/interactive-authorization.ts';
 import { created, credentialBody, presentationBody } from '../support/populated.ts';
+import { ask, formOf, issue, post, present } from '../support/present.ts';
 import { AUTHORIZATION_REQUEST, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -46,7 +46,13 @@ for (const kind of databases()) {
     let service: TestService;
     let token: string;
 
-    const start = () => startTestService({ DATABASE_URL: database.url, QUOTA_SESSION_BYTES: String(QUOTA) });
+    const start = (more: Readonly<Record<string, string>> = {}) =>
+      startTestService({ DATABASE_URL: database.url, QUOTA_SESSION_BYTES: String(QUOTA), ...more });
+    /** Wallets find the new process at the same address. */
+    const restart = async () => {
+      await service.close();
+      service = await start({ PORT: new URL(service.address).port });
+    };
     const setUp = async (tenant: string) => {
       const own = (await createTenant(service, tenant)).token;
       const keys = `${tenant}-keys`;
@@ -57,13 +63,23 @@ for (const kind of databases()) {
       await created(service, own, '/verifier/config', verifier);
       return own;
     };
-    beforeEach(async function () {
+    /** The tenant as it is before each test. */
+    let prepared: { readonly database: TestDatabase; readonly token: string } | undefined;
+    before(async function () {
       const opened = await kind.open();
       if (opened === undefined) return this.skip();
       database = opened;
       service = await start();
-      token = await setUp(TENANT);
+      prepared = { database, token: await setUp(TENANT) };
+      await service.close();
     });
+    beforeEach(async function () {
+      if (prepared === undefined) return this.skip();
+      token = prepared.token;
+      database = await kind.copy(prepared.database);
+      service = await start();
+    });
+    after(() => prepared?.database.drop());
     afterEach(async () => {
       sinon.restore();
       await service?.close();
@@ -81,12 +97,9 @@ for (const kind of databases()) {
         card: { type: 'inline', claims: { given_name: 'Ada', family_name: 'x'.repeat(length) } },
       },
     });
-    const offer = (more: object = {}, as = token, on = service) =>
-      call('POST', '/issuer/offer', { ...offerBody(), ...more }, as, on);
-    const request = (more: object = {}) =>
-      call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
-    const stored = async () =>
-      Number((await rawSql(database.url, (run) => run('select count(*) as n from sessions')))[0]?.['n']);
+    const offer = (more: object = {}, as = token, on = service) => call('POST', '/issuer/offer', { ...offerBody(), ...more }, as, on);
+    const request = (more: object = {}) => call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'check', ...more });
+    const stored = async () => Number((await rawSql(database.url, (run) => run('select count(*) as n from sessions')))[0]?.['n']);
     const expectRefused = ({ status, body, headers, text }: Answer) => {
       expect([status, body.code], text).to.deep.equal([409, CODE]);
       expect(body.detail).to.match(new RegExp(`${QUOTA} bytes .*QUOTA_SESSION_BYTES`));
@@ -168,6 +181,108 @@ for (const kind of databases()) {
       }
     });
 
+    /** Bytes of the requests of all sessions, as they are stored. */
+    const storedRequests = async () =>
+      Number((await rawSql(database.url, (run) => run('select coalesce(sum(octet_length(request)), 0) as n from sessions')))[0]?.['n']);
+    const largeData = {
+      transaction_data: [{ type: 'urn:vidimus:note:1', credential_ids: ['pid'], note: 'x'.repeat(20_000) }],
+    };
+    const INVALID = { pid: ['e30.e30.e30~'] };
+
+    it('erases the large requests of offers and presentation requests that are cancelled', async () => {
+      for (let round = 0; round < 12; round++) {
+        const { status, body, text } = round % 2 === 0 ? await offer() : await request(largeData);
+        expect(status, text).to.equal(201);
+        const cancelled = await call('POST', `/session/${body.session}/cancel`);
+        expect(cancelled.status, cancelled.text).to.equal(200);
+      }
+      expect(await storedRequests()).to.equal(0);
+      expect(await stored()).to.equal(12);
+    });
+
+    it('erases the large requests of sessions that expire', async () => {
+      await offer({ expiresIn: 60 });
+      await request({ ...largeData, expiresIn: 60 });
+      const open = (await offer()).body.session;
+      const before = await storedRequests();
+      const { maintenance } = service.service.container.get(Store);
+      await maintenance.expireSessions(new Date(Date.now() + 61_000), 100);
+      expect(await storedRequests()).to.be.within(before / 4, before / 2);
+      const kept = await call('GET', `/session/${open}`);
+      expect(kept.body.credentialPayload.credentialClaims.card.claims.given_name).to.equal('Ada');
+    });
+
+    it('erases the large requests of sessions that fail: by an error or an invalid response of a wallet', async () => {
+      const refused = await ask(service, token, 'check', largeData);
+      const { state } = refused.payload;
+      expect((await post(service, refused, { state, error: 'access_denied' })).status).to.equal(200);
+      const invalid = await ask(service, token, 'check', largeData);
+      expect((await post(service, invalid, await formOf(invalid, INVALID))).status).to.equal(400);
+      for (const { session } of [refused, invalid]) expect((await call('GET', `/session/${session}`)).body.status).to.equal('failed');
+      expect(await storedRequests()).to.equal(0);
+    });
+
+    it('erases the large request of an offer whose transaction code was wrong five times', async () => {
+      const { uri, session } = (await offer({ tx_code: '1234' })).body;
+      const wallet = new RawWallet(service, TENANT);
+      const code = await wallet.code(uri);
+      for (let attempt = 0; attempt < 5; attempt++) await wallet.redeem(code, { tx_code: '0000' });
+      expect((await call('GET', `/session/${session}`)).body.status).to.equal('failed');
+      expect(await storedRequests()).to.equal(0);
+    });
+
+    it('keeps the request of a failed presentation until its webhook has got the result', async () => {
+      const backend = await Backend.start();
+      try {
+        backend.on('/result', (response) => response.writeHead(500).end());
+        const held = await issue(service, { id: TENANT, token }, 'card');
+        const asked = await ask(service, token, 'check', {
+          ...largeData,
+          webhook: { url: `${backend.url}/result` },
+        });
+        expect((await present(service, asked, held)).status).to.equal(400);
+        const { session } = asked;
+        const { body } = await call('GET', `/session/${session}`);
+        expect([body.status, body.deliveries[0].result]).to.deep.equal(['failed', 'failed']);
+        const before = await storedRequests();
+        backend.on('/result', { json: {} });
+        const retried = await call('POST', `/session/${session}/deliveries/${body.deliveries[0].id}/retry`);
+        expect([retried.status, retried.body.result], retried.text).to.deep.equal([200, 'delivered']);
+        expect(await storedRequests()).to.be.lessThan(before - 100_000);
+      } finally {
+        await backend.close();
+      }
+    });
+
+    it('keeps small requests of ended sessions, and the request of an offer that a wallet completed', async () => {
+      const small = (await offer(offerBody(10))).body.session;
+      await call('POST', `/session/${small}/cancel`);
+      const payload = (await call('GET', `/session/${small}`)).body.credentialPayload;
+      expect(payload.credentialClaims.card.claims.given_name).to.equal('Ada');
+      const { uri, session } = (await offer()).body;
+      const wallet = new RawWallet(service, TENANT);
+      expect((await wallet.request(await wallet.accessToken(uri), 'card')).status).to.equal(200);
+      expect((await call('GET', `/session/${session}`)).body.status).to.equal('completed');
+      expect(await storedRequests()).to.be.greaterThan(130_000);
+    });
+
+    it('goes on counting a large answer that is kept under an Idempotency-Key after its session was cancelled', async () => {
+      const before = sessionBytesOf(service).usedBy(TENANT as TenantId);
+      const answer = await service.call('POST', '/verifier/offer', {
+        token,
+        json: {
+          ...{ response_type: 'dc-api', requestId: 'check' },
+          transaction_data: [{ type: 'urn:vidimus:note:1', credential_ids: ['pid'], note: 'x'.repeat(20_000) }],
+        },
+        headers: { 'Idempotency-Key': 'one' },
+      });
+      expect(answer.status, answer.text).to.equal(201);
+      expect((await call('POST', `/session/${answer.body.session}/cancel`)).status).to.equal(200);
+      const [kept] = await rawSql(database.url, (run) => run('select octet_length(said) as n from kept_answers'));
+      expect(Number(kept?.['n'])).to.be.greaterThan(30_000);
+      expect(sessionBytesOf(service).usedBy(TENANT as TenantId) - before).to.be.greaterThan(Number(kept?.['n']) - 16_384);
+    });
+
     it('counts a session no more once it has expired', async () => {
       await fill({ expiresIn: 300 });
       const clock = sinon.useFakeTimers({ now: Date.now() + 299_000, toFake: ['Date'] });
@@ -186,25 +301,135 @@ for (const kind of databases()) {
 
     it('goes on counting after a restart', async () => {
       const [first] = await fill();
-      await service.close();
-      service = await start();
+      await restart();
       expectRefused(await offer());
       expect((await call('POST', `/session/${first?.session}/cancel`)).status).to.equal(200);
       expect((await offer()).status).to.equal(201);
       expectRefused(await offer());
     });
 
-    it('takes nothing off for a session of a release without the quota', async () => {
-      const { session } = (await offer()).body;
+    /** Lets the quota begin after what is stored, as in a migration from a release without it. */
+    const beginCounting = async () => {
       await service.close();
       const since = kind.name === 'sqlite' ? `strftime('%s', 'now') * 1000 + 2000` : `now() + interval '2 s'`;
       await rawSql(database.url, async (run) => {
         await run('delete from open_session_bytes');
-        await run(
-          `update schema_migrations set executed_at = ${since} where name like '%35_open_session_bytes'`,
-        );
+        await run(`update schema_migrations set executed_at = ${since} where name like '%35_open_session_bytes'`);
       });
-      service = await start();
+      service = await start({ PORT: new URL(service.address).port });
+    };
+    /** The sum and the smallest of the rows in the table. */
+    const storedBytes = async () => {
+      const [row] = await rawSql(database.url, (run) => run('select sum(bytes) as total, min(bytes) as smallest from open_session_bytes'));
+      return [Number(row?.['total'] ?? 0), Number(row?.['smallest'] ?? 0)] as const;
+    };
+    /** Bytes that count as open: this process agrees with the table. */
+    const countedBytes = async () => {
+      const sessionBytes = sessionBytesOf(service);
+      await sessionBytes.reserve(TENANT as TenantId, 0, new Date());
+      await sessionBytes.flush();
+      const [row] = await rawSql(database.url, (run) => run('select coalesce(sum(bytes), 0) as n from open_session_bytes where bytes > 0'));
+      expect(sessionBytes.usedBy(TENANT as TenantId), 'in memory').to.equal(Number(row?.['n']));
+      return Number(row?.['n']);
+    };
+
+    it('frees the bytes of large sessions that the process cancels or removes just after it has started', async () => {
+      const sessions = [(await offer()).body.session, (await request(largeData)).body.session];
+      sessions.push((await offer()).body.session, (await request(largeData)).body.session);
+      expect(await countedBytes()).to.be.greaterThan(300_000);
+      await restart();
+      for (const session of sessions.slice(0, 2)) expect((await call('POST', `/session/${session}/cancel`)).status).to.equal(200);
+      for (const session of sessions.slice(2)) expect((await call('DELETE', `/session/${session}`)).status).to.equal(200);
+      expect(await countedBytes()).to.equal(0);
+    });
+
+    it('leaves the bytes of other sessions when one ends whose bytes were lost with the process', async () => {
+      const lost = (await offer({ expiresIn: 60 })).body.session;
+      const lostBytes = await countedBytes();
+      await offer({ expiresIn: 3_600 });
+      const bytes = await countedBytes();
+      await rawSql(database.url, (run) =>
+        run('delete from open_session_bytes where expires_at = (select min(expires_at) from open_session_bytes)'),
+      );
+      await restart();
+      expect(await countedBytes()).to.equal(bytes - lostBytes);
+      expect((await call('POST', `/session/${lost}/cancel`)).status).to.equal(200);
+      expect(await countedBytes()).to.equal(bytes - lostBytes);
+    });
+
+    describe('with deferred credentials', () => {
+      let backend: Backend;
+      beforeEach(async () => {
+        backend = await Backend.start();
+        backend.on('/claims', { json: { deferred: true } });
+        const { claims: _claims, ...late } = { ...credentialBody('late', `${TENANT}-keys`) };
+        const claimsWebhook = { url: `${backend.url}/claims` };
+        await created(service, token, '/issuer/credentials', { ...late, claimsWebhook });
+      });
+      afterEach(() => backend?.close());
+
+      const openTransaction = async () => {
+        const { credentialClaims: _inline, ...body } = offerBody();
+        const late = { ...body, credentialConfigurationIds: ['late'] };
+        const { uri, session } = await created(service, token, '/issuer/offer', late);
+        const wallet = new RawWallet(service, TENANT);
+        const access = await wallet.accessToken(uri);
+        const { transaction_id: id } = (await wallet.request(access, 'late')).body;
+        const retrieve = () =>
+          service.call('POST', `/${TENANT}/deferred_credential`, {
+            headers: wallet.authorization(access, { path: 'deferred_credential' }),
+            json: { transaction_id: id },
+          });
+        return { id: String(id), session: String(session), retrieve };
+      };
+      /** Its credential takes about 400 kB. */
+      const complete = ({ id }: { readonly id: string }) =>
+        call('POST', `/issuer/deferred/${id}/complete`, { credential: 'x'.repeat(300_000) });
+      for (const [begin, circumstances] of [
+        [async () => {}, 'in the process that created it'],
+        [restart, 'in a process that has just started'],
+      ] as const)
+        it(`counts a credential no more once its session was removed, ${circumstances}`, async () => {
+          const before = await countedBytes();
+          const transaction = await openTransaction();
+          expect((await complete(transaction)).status).to.equal(200);
+          await begin();
+          expect((await call('DELETE', `/session/${transaction.session}`)).status).to.equal(200);
+          expect(await countedBytes()).to.be.within(before, before + 5_000);
+        });
+
+      for (const [begin, circumstances] of [
+        [restart, 'in a process that has just started'],
+        [beginCounting, 'of transactions of a release without the quota'],
+      ] as const) {
+        it(`refuses credentials that exceed it, ${circumstances}`, async () => {
+          const transactions = [];
+          for (let index = 0; index < 4; index++) transactions.push(await openTransaction());
+          await begin();
+          const atOnce = await Promise.all(transactions.map(complete));
+          expect(atOnce.filter(({ status }) => status === 200)).to.have.length(2);
+          const pending = transactions.filter((_, index) => atOnce[index]?.status !== 200);
+          for (const transaction of pending) expectRefused(await complete(transaction));
+          expect(await countedBytes()).to.be.within(800_000, QUOTA);
+        });
+
+        it(`takes off what it has counted when the wallet retrieves a credential, ${circumstances}`, async () => {
+          const transaction = await openTransaction();
+          await begin();
+          const [before] = await storedBytes();
+          expect((await complete(transaction)).status).to.equal(200);
+          expect(await countedBytes()).to.be.within(Number(before) + 400_000, Number(before) + 401_000);
+          const retrieved = await transaction.retrieve();
+          expect(retrieved.status, retrieved.text).to.equal(200);
+          expect(await countedBytes()).to.equal(0);
+          expect(await storedBytes(), 'no row has less than nothing').to.deep.equal([0, 0]);
+        });
+      }
+    });
+
+    it('takes nothing off for a session of a release without the quota', async () => {
+      const { session } = (await offer()).body;
+      await beginCounting();
       await call('POST', '/issuer/offer', offerBody(1_000));
       const before = sessionBytesOf(service).usedBy(TENANT as TenantId);
       expect((await call('POST', `/session/${session}/cancel`)).status).to.equal(200);
@@ -228,12 +453,31 @@ for (const kind of databases()) {
       expect((await offer()).status).to.equal(201);
     });
 
+    it('begins at nothing after the fence that follows a rewind of the database', async () => {
+      const [first] = await fill();
+      await sessionBytesOf(service).flush();
+      await call('POST', `/session/${first?.session}/cancel`);
+      await offer();
+      const store = service.service.container.get(Store);
+      if (!(store instanceof OrmStore)) throw new Error('another store');
+      const now = new Date();
+      for (const step of store.fencing.steps) {
+        let { place } = await step.run(now, 1_000);
+        while (place !== undefined) ({ place } = await step.run(now, 1_000, place));
+      }
+      await store.maintenance.expireSessions(now, 1_000);
+      store.rewinds.forget();
+      await sessionBytesOf(service).flush();
+      const rows = await rawSql(database.url, (run) => run('select * from open_session_bytes'));
+      expect(rows).to.deep.equal([]);
+      expect(await fill()).to.have.length.within(5, 7);
+    });
+
     it('forgets rows whose time has passed, and no others', async () => {
       await offer({ expiresIn: 60 });
       await offer({ expiresIn: 3_600 });
       await sessionBytesOf(service).flush();
-      const rows = async () =>
-        (await rawSql(database.url, (run) => run('select expires_at from open_session_bytes'))).length;
+      const rows = async () => (await rawSql(database.url, (run) => run('select expires_at from open_session_bytes'))).length;
       expect(await rows()).to.equal(2);
       const { maintenance } = service.service.container.get(Store);
       await maintenance.forgetExpired(new Date(Date.now() + 180_000), 100);
@@ -247,8 +491,7 @@ for (const kind of databases()) {
       await created(service, token, '/issuer/config', { display, builtInAs, chainedAs: { upstream } });
       await occupy(service, TENANT);
       const form = { ...AUTHORIZATION_REQUEST, scope: 'card' };
-      for (const path of ['/acme/par', '/acme/chained-as/par'])
-        expect((await service.call('POST', path, { form })).status).to.equal(201);
+      for (const path of ['/acme/par', '/acme/chained-as/par']) expect((await service.call('POST', path, { form })).status).to.equal(201);
     });
 
     it('refuses the session of a wallet that began by itself on its page, and opens it later', async () => {
@@ -284,7 +527,7 @@ for (const kind of databases()) {
         const display = [{ name: 'Acme', locale: 'en' }];
         await created(service, token, '/issuer/config', { display, authServers: [provider.issuer] });
         const wallet = new RawWallet(service, TENANT);
-        const key = readPublicJwk(wallet.dpopKey.jwk);
+        const key = parsePublicJwk(wallet.dpopKey.jwk);
         if (key === undefined) throw new Error('no key');
         const keyThumbprint = thumbprint(key);
         const access = await provider.accessTokenFor(wallet.issuer, { scope: 'card', keyThumbprint });
@@ -321,6 +564,44 @@ for (const kind of databases()) {
         expectRefusedWallet(await collect());
         free();
         expect((await collect()).status).to.equal(202);
+      } finally {
+        await backend.close();
+      }
+    });
+
+    it('refuses to complete a deferred transaction with credentials that exceed it, and completes it later', async () => {
+      const backend = await Backend.start();
+      try {
+        backend.on('/claims', { json: { deferred: true } });
+        const { claims: _claims, ...rest } = { ...credentialBody('late', `${TENANT}-keys`) };
+        const claimsWebhook = { url: `${backend.url}/claims` };
+        await created(service, token, '/issuer/credentials', { ...rest, claimsWebhook });
+        const { credentialClaims: _inline, ...body } = offerBody();
+        const put = async () => {
+          const offered = { ...body, credentialConfigurationIds: ['late'] };
+          const { uri } = await created(service, token, '/issuer/offer', offered);
+          const wallet = new RawWallet(service, TENANT);
+          const { body: promised } = await wallet.request(await wallet.accessToken(uri), 'late');
+          return `/issuer/deferred/${promised.transaction_id}`;
+        };
+        const completions = [{ credential: 'x'.repeat(10_000) }, { claims: { given_name: 'Ada', family_name: 'Lovelace' } }];
+        for (const completion of completions) {
+          const transaction = await put();
+          const free = await occupy(service, TENANT);
+          expectRefused(await call('POST', `${transaction}/complete`, completion));
+          expect((await call('GET', transaction)).body.status).to.equal('pending');
+          const rows = await rawSql(database.url, (run) =>
+            run('select credentials from deferred_transactions where credentials is not null'),
+          );
+          const before = completions.indexOf(completion);
+          expect(rows).to.have.length(before);
+          const batches = await rawSql(database.url, (run) => run('select * from issued_batches'));
+          expect(batches).to.have.length(before);
+          free();
+          const completed = await call('POST', `${transaction}/complete`, completion);
+          expect(completed.status, completed.text).to.equal(200);
+          expect((await call('GET', transaction)).body.status).to.equal('ready');
+        }
       } finally {
         await backend.close();
       }

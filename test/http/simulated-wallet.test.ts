@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { build } from 'esbuild';
-import { BROWSER_OPTIONS } from '../../tools/wallet/browser-bundle.ts';
-import { SimulatedWallet } from '../../tools/wallet/core/index.ts';
+import { BROWSER_OPTIONS } from '../../packages/wallet/src/browser-bundle.ts';
+import { type Exchange, MISBEHAVIOURS, type Misbehaviour, type Path, SimulatedWallet } from '../../packages/wallet/src/core/index.ts';
 import { bareEnvironment } from '../support/compile-cache.ts';
-import { CARDS, NAMES, QUERIES, SimulatedWorld, TOLD } from '../support/simulated-world.ts';
+import { CARDS, NAMES, type Name, QUERIES, SimulatedWorld, TOLD } from '../support/simulated-world.ts';
 import { approve } from '../wallets/openid4vc/browser.ts';
 
 /** What only Node has is out of reach; its own `fetch` needs it. */
@@ -104,10 +104,7 @@ describe('the simulated wallet', () => {
     await other.discard(card);
     expect(other.credentials).to.deep.equal([]);
     const { notifications } = await world.session(made.session);
-    expect(notifications.map(({ event }: { event: string }) => event)).to.deep.equal([
-      'credential_accepted',
-      'credential_deleted',
-    ]);
+    expect(notifications.map(({ event }: { event: string }) => event)).to.deep.equal(['credential_accepted', 'credential_deleted']);
   });
 
   for (const name of NAMES) {
@@ -119,9 +116,7 @@ describe('the simulated wallet', () => {
       expect(read.canBeAnswered).to.equal(true);
       const [query] = read.queries;
       expect(query?.matches.map(({ credential }) => credential.configurationId)).to.deep.equal([name]);
-      expect(query?.matches[0]?.claims.map(({ path }) => path)).to.deep.equal(
-        QUERIES[name].claims.map(({ path }) => path),
-      );
+      expect(query?.matches[0]?.claims.map(({ path }) => path)).to.deep.equal(QUERIES[name].claims.map(({ path }) => path));
       const answer = await world.wallet.present(read);
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
       const { status, credentials } = await world.session(id);
@@ -170,7 +165,7 @@ describe('the simulated wallet', () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-bundle-'));
     try {
       const outfile = join(folder, 'core.mjs');
-      const entryPoints = ['tools/wallet/core/index.ts'];
+      const entryPoints = ['packages/wallet/src/core/index.ts'];
       await build({ ...BROWSER_OPTIONS, entryPoints, outfile, banner: { js: WITHOUT_NODE } });
       const script = join(folder, 'page.mjs');
       writeFileSync(script, PAGE);
@@ -185,5 +180,183 @@ describe('the simulated wallet', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+});
+
+describe('a simulated wallet that misbehaves', () => {
+  let world: SimulatedWorld;
+
+  before(async () => {
+    world = await SimulatedWorld.open();
+  });
+  after(() => world.close());
+
+  type Refusal = readonly [check: string, reason: string];
+  /** What the report of the session says of each. A replay and a refusal of the user are no faults of a presentation. */
+  const REFUSALS: Readonly<Record<Name, Readonly<Partial<Record<Misbehaviour, Refusal>>>>> = {
+    diploma: {
+      'changed-claim': ['disclosures', 'unreferenced_disclosure'],
+      'other-nonce': ['key binding', 'nonce_mismatch'],
+      'old-key-binding': ['key binding', 'kb_iat_window'],
+      'foreign-holder-key': ['key binding', 'kb_signature'],
+      'withheld-claim': ['query', 'missing_claim'],
+    },
+    licence: {
+      'changed-claim': ['elements', 'digest_mismatch'],
+      'other-nonce': ['device signature', 'device_signature'],
+      'foreign-holder-key': ['device signature', 'device_signature'],
+      'withheld-claim': ['query', 'missing_claim'],
+    },
+  };
+  const expectRefused = async (name: Name, [check, reason]: Refusal, misbehave?: Misbehaviour) => {
+    const { uri, session: id } = await world.ask(name);
+    const options = misbehave === undefined ? {} : { misbehave };
+    const answer = await world.wallet.present(await world.wallet.readRequest(uri), options);
+    expect([answer.status, answer.body['error']]).to.deep.equal([400, 'invalid_request']);
+    const seen = await world.session(id);
+    expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'presentation_refused']);
+    expect(seen.failure.message).to.include(`${name}: ${reason}`);
+    const failed = seen.report.filter(({ result }: { result: string }) => result === 'failed');
+    expect(failed[0]).to.include({ id: name, check, reason });
+    expect(seen, 'nothing was taken').to.not.have.property('credentials');
+  };
+
+  for (const name of NAMES) {
+    describe(`misbehaves with the ${name}, and is refused`, () => {
+      for (const [misbehave, refusal] of Object.entries(REFUSALS[name]) as [Misbehaviour, Refusal][])
+        it(misbehave, () => expectRefused(name, refusal, misbehave));
+
+      it('replay: the first answer counts, the same again does not', async () => {
+        const { uri, session: id } = await world.ask(name);
+        const answer = await world.wallet.present(await world.wallet.readRequest(uri), {
+          misbehave: 'replay',
+        });
+        expect(answer.status).to.equal(200);
+        expect(answer.repeated?.status).to.equal(400);
+        expect(answer.repeated?.body).to.include({ error: 'invalid_request' });
+        expect(await world.session(id)).to.include({ status: 'completed' });
+      });
+
+      it('decline: the verifier hears that the user said no', async () => {
+        const { uri, session: id } = await world.ask(name);
+        const answer = await world.wallet.present(await world.wallet.readRequest(uri), {
+          misbehave: 'decline',
+        });
+        expect(answer.status).to.equal(200);
+        const { status, failure } = await world.session(id);
+        expect([status, failure.code]).to.deep.equal(['failed', 'access_denied']);
+      });
+    });
+  }
+
+  it('knows no other way to misbehave than those that are tested', () => {
+    const tested = new Set([...Object.values(REFUSALS).flatMap(Object.keys), 'replay', 'decline']);
+    expect(Object.keys(MISBEHAVIOURS)).to.have.members([...tested]);
+  });
+
+  it('does not misbehave where a format has no such thing, rather than behave well', async () => {
+    const { uri, session: id } = await world.ask('licence');
+    const read = await world.wallet.readRequest(uri);
+    const said = await world.wallet.present(read, { misbehave: 'old-key-binding' }).catch(({ message }: Error) => message);
+    expect(said).to.equal('there is no "old-key-binding" for a card of the format mso_mdoc');
+    expect((await world.session(id)).status).to.equal('fetched');
+  });
+
+  it('shows more where its user wants that, and less', async () => {
+    const [credential] = world.wallet.credentials;
+    if (credential === undefined) throw new Error('no card');
+    const shown = async (disclose: readonly Path[]) => {
+      const { uri, session: id } = await world.ask('diploma');
+      await world.wallet.present(await world.wallet.readRequest(uri), {
+        choice: { diploma: { credential, disclose } },
+      });
+      return world.session(id);
+    };
+    const asked = QUERIES.diploma.claims.map(({ path }) => path);
+    expect((await shown([...asked, ['languages', 1]])).credentials[0].values).to.deep.include({
+      ...TOLD.diploma,
+      languages: ['fr'],
+    });
+    expect((await shown(asked.slice(1))).failure.message).to.include('missing_claim');
+  });
+
+  // The cards are of no use after this.
+  describe('after its card was revoked', () => {
+    for (const name of NAMES)
+      it(`shows the ${name} in vain`, async () => {
+        await world.post('/session/revoke', { sessionId: world.offers[name], status: 1 });
+        await expectRefused(name, ['status', 'status_revoked']);
+      });
+  });
+});
+
+describe('a simulated wallet that is deceived', () => {
+  let world: SimulatedWorld;
+
+  before(async () => {
+    world = await SimulatedWorld.open();
+  });
+  after(() => world.close());
+
+  /** A wallet between which and the service somebody changes what is answered at some addresses. */
+  const deceived = (at: RegExp, change: (body: string) => string) => {
+    const heard: Exchange[] = [];
+    const fetch = async (input: Parameters<typeof globalThis.fetch>[0]) => {
+      const answer = await globalThis.fetch(input);
+      if (!at.test(new URL((input as Request).url).pathname)) return answer;
+      return new Response(change(await answer.text()), { status: answer.status, headers: answer.headers });
+    };
+    return { heard, wallet: new SimulatedWallet({ fetch, onExchange: (one) => heard.push(one) }) };
+  };
+  const saidOf = (work: Promise<unknown>) =>
+    work.then(
+      () => 'taken',
+      ({ message }: Error) => message,
+    );
+  const inCredential = (change: (text: string) => string) => (body: string) => {
+    const answer = JSON.parse(body) as { credentials?: { credential: string }[] };
+    if (answer.credentials === undefined) return body;
+    return JSON.stringify({
+      ...answer,
+      credentials: answer.credentials.map(({ credential }) => ({ credential: change(credential) })),
+    });
+  };
+  const asBytes = (text: string, from: string, to: string) =>
+    Buffer.from(Buffer.from(text, 'base64url').toString('latin1').replace(from, to), 'latin1').toString('base64url');
+  const salted = (value: string) => Buffer.from(JSON.stringify(['salt', 'degree', value])).toString('base64url');
+  const FORGED: readonly [string, Name, (text: string) => string, RegExp][] = [
+    ['claims that nobody signed', 'diploma', (text) => `${text}${salted('Physics')}~`, /belongs to nothing that was signed/],
+    ['another signature', 'diploma', (text) => text.replace(/\.[^.~]{10}([^.~]+~)/, '.AAAAAAAAAA$1'), /signature/],
+    [
+      'an element that nobody signed',
+      'licence',
+      (text) => asBytes(text, 'Lovelace', 'Lovelady'),
+      /family_name is not what the issuer signed/,
+    ],
+    ['another document type', 'licence', (text) => asBytes(text, '5.1.mDL', '5.1.mDX'), /did not sign it/],
+  ];
+  for (const [what, name, change, message] of FORGED)
+    it(`takes no ${name} with ${what}`, async () => {
+      const { wallet: other } = deceived(/\/credential$/, inCredential(change));
+      const read = await other.readOffer((await world.offer([name])).uri);
+      expect(await saidOf(other.accept(read))).to.match(message);
+      expect(other.credentials).to.deep.equal([]);
+    });
+
+  it('reads no request that was changed on the way', async () => {
+    const { wallet: other } = deceived(/\/request\//, (jwt) => {
+      const [header, payload = '', signature] = jwt.split('.');
+      return [header, asBytes(payload, '"degree"', '"salary"'), signature].join('.');
+    });
+    expect(await saidOf(other.readRequest((await world.ask('diploma')).uri))).to.match(/signature|verif/i);
+  });
+
+  it('reads no endless answer, and tells of a call without an answer', async () => {
+    const { wallet: other, heard } = deceived(/./, () => ' '.repeat(21 * 1024 * 1024));
+    expect(await saidOf(other.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('taken');
+    expect(heard.at(-1)?.error).to.match(/more than 20971520 bytes/);
+    const gone = 'openid-credential-offer://?credential_offer_uri=http%3A%2F%2F127.0.0.1%3A9%2F';
+    expect(await saidOf(other.readOffer(gone))).to.not.equal('taken');
+    expect(heard.at(-1)).to.include({ url: 'http://127.0.0.1:9/' }).and.not.have.property('status');
   });
 });

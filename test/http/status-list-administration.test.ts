@@ -33,8 +33,7 @@ describe('status lists of a tenant, for its administrators', () => {
     return { ...tenant, call, make, listOf, lists };
   }
   /** Key chains under another CA than that of the tenant's credentials. */
-  const foreign = (token: string, id: string) =>
-    created(service, token, '/key-chain', { id, usageType: 'statusList' });
+  const foreign = (token: string, id: string) => created(service, token, '/key-chain', { id, usageType: 'statusList' });
 
   it('are made with the shape that holds at that time, or one of their own', async () => {
     const { make, call, lists } = await issuer('shapes', { bits: 2, capacity: 400, ttl: 900 });
@@ -123,9 +122,7 @@ describe('status lists of a tenant, for its administrators', () => {
         const exp = await published();
         expect(await end(), what).to.equal(new Date(exp * 1000).toISOString());
         expect((await lists())[0].expiresAt).to.equal(await end());
-        expect((await call('PATCH', `/status-lists/${list.id}`, { certId: 'status-list' })).status).to.equal(
-          200,
-        );
+        expect((await call('PATCH', `/status-lists/${list.id}`, { certId: 'status-list' })).status).to.equal(200);
         await new Promise((resolve) => setTimeout(resolve, 1_000));
       }
     });
@@ -136,10 +133,8 @@ describe('status lists of a tenant, for its administrators', () => {
     await foreign(token, 'elsewhere');
     const list = await make({ certId: 'elsewhere' });
     expect(list).to.include({ certId: 'elsewhere', keyChainId: 'elsewhere' });
-    const signer = async () =>
-      verifiedByLeaf((await service.call('GET', list.uri)).text).raw.toString('base64');
-    const leafOf = async (id: string) =>
-      (await call('GET', `/certs/${id}`)).body.crt[0].replaceAll(/-----[^-]+-----|\s/g, '');
+    const signer = async () => verifiedByLeaf((await service.call('GET', list.uri)).text).raw.toString('base64');
+    const leafOf = async (id: string) => (await call('GET', `/certs/${id}`)).body.crt[0].replaceAll(/-----[^-]+-----|\s/g, '');
     expect(await signer()).to.equal(await leafOf('elsewhere'));
     const changed = await call('PATCH', `/status-lists/${list.id}`, { certId: null });
     expect(changed.body, changed.text).to.include({ certId: null });
@@ -191,8 +186,7 @@ describe('status lists of a tenant, for its administrators', () => {
     const list = await make();
     const rights = { roles: ['issuance:manage'], allowedIssuanceConfigs: ['card'] };
     const narrow = await addClient({ service, token }, 'narrow-client', rights);
-    const call = (method: string, path: string, json?: object) =>
-      service.call(method, path, { token: narrow, ...(json && { json }) });
+    const call = (method: string, path: string, json?: object) => service.call(method, path, { token: narrow, ...(json && { json }) });
     expect((await call('GET', '/status-lists')).status).to.equal(200);
     expect((await call('GET', `/status-lists/${list.id}`)).status).to.equal(200);
     expect((await call('POST', '/status-lists', {})).status).to.equal(403);

@@ -2,7 +2,7 @@ import { verify, X509Certificate } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { openStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
+import { parseStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 import { decode, type Held, issue, verifiedByLeaf } from '../support/present.ts';
 import { keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -36,12 +36,9 @@ describe('status lists through HTTP', () => {
     expect((await call('/issuer/config', config)).status).to.equal(201);
     return tenant;
   };
-  const referenceIn = (text: string): { idx: number; uri: string } =>
-    decode(text).payload['status'].status_list;
-  const fetchList = (uri: string, headers: Record<string, string> = {}) =>
-    service.call('GET', uri, { headers });
-  const revoke = (tenant: Tenant, json: object): Promise<Answer> =>
-    service.call('POST', '/session/revoke', { token: tenant.token, json });
+  const referenceIn = (text: string): { idx: number; uri: string } => decode(text).payload['status'].status_list;
+  const fetchList = (uri: string, headers: Record<string, string> = {}) => service.call('GET', uri, { headers });
+  const revoke = (tenant: Tenant, json: object): Promise<Answer> => service.call('POST', '/session/revoke', { token: tenant.token, json });
   const entriesOf = ({ text }: Answer) => {
     const { bits, lst } = decode(text).payload['status_list'];
     const bytes = inflateSync(Buffer.from(lst, 'base64url'));
@@ -125,7 +122,7 @@ describe('status lists through HTTP', () => {
       expect([response.status, response.headers.get('content-type')]).to.deep.equal([200, CWT]);
       expect(response.headers.get('vary')).to.equal('Accept, Accept-Encoding');
       const bytes = Buffer.from(await response.arrayBuffer());
-      const { algorithm, chain, payload, toVerify, signature } = openStatusListCwt(bytes);
+      const { algorithm, chain, payload, toVerify, signature } = parseStatusListCwt(bytes);
       const { aggregation_uri: _, ...list } = jwt['status_list'];
       expect(payload).to.deep.equal({
         ...{ sub: jwt['sub'], iat: jwt['iat'], exp: jwt['exp'], ttl: jwt['ttl'] },
@@ -144,8 +141,7 @@ describe('status lists through HTTP', () => {
     });
 
     it('comes in the form that has the greater weight', async () => {
-      const typeFor = async (accept: string) =>
-        (await fetchList(uri, { Accept: accept })).headers.get('content-type');
+      const typeFor = async (accept: string) => (await fetchList(uri, { Accept: accept })).headers.get('content-type');
       expect(await typeFor(`${CWT}, ${MEDIA_TYPE};q=0.1`)).to.equal(CWT);
       expect(await typeFor(`${CWT};q=0.1, ${MEDIA_TYPE};q=0.2`)).to.equal(MEDIA_TYPE);
       expect(await typeFor(`*/*;q=0.5, ${CWT};q=0.4`)).to.equal(MEDIA_TYPE);
@@ -156,11 +152,7 @@ describe('status lists through HTTP', () => {
       expect((await fetchList(`${uri}?time=1700000000`)).status).to.equal(501);
       const id = uri.split('/').at(-1);
       await issuer('neighbour');
-      for (const path of [
-        '/plain/status-list/unknown',
-        `/neighbour/status-list/${id}`,
-        `/x/status-list/${id}`,
-      ])
+      for (const path of ['/plain/status-list/unknown', `/neighbour/status-list/${id}`, `/x/status-list/${id}`])
         expect((await fetchList(path)).status, path).to.equal(404);
     });
 
@@ -243,9 +235,7 @@ describe('status lists through HTTP', () => {
     expect(uri).not.to.equal(referenceIn(before.text).uri);
     expect((await revoke(tenant, { sessionId: after.session, status: 2 })).status).to.equal(201);
     expect(entriesOf(await fetchList(uri)).at(idx)).to.equal(2);
-    expect((await revoke(tenant, { sessionId: before.session, status: 1 })).status, 'the older one').to.equal(
-      201,
-    );
+    expect((await revoke(tenant, { sessionId: before.session, status: 1 })).status, 'the older one').to.equal(201);
   });
 
   it('change for one configuration of a session, or for all', async () => {
@@ -261,8 +251,7 @@ describe('status lists through HTTP', () => {
     const offer = (await service.call('POST', '/issuer/offer', { token: tenant.token, json })).body;
     const token = await wallet.accessToken(offer.uri);
     const references: { idx: number; uri: string }[] = [];
-    for (const id of ['card', 'second'])
-      references.push(referenceIn((await wallet.request(token, id)).body.credentials[0].credential));
+    for (const id of ['card', 'second']) references.push(referenceIn((await wallet.request(token, id)).body.credentials[0].credential));
     const statuses = async () => {
       const lists = await Promise.all(references.map(({ uri }) => fetchList(uri)));
       return lists.map((list, i) => entriesOf(list).at(references[i]?.idx ?? -1));
@@ -277,17 +266,11 @@ describe('status lists through HTTP', () => {
     references.push(referenceIn(again.body.credentials[0].credential));
     expect((await revoke(tenant, one)).body.changed).to.equal(2);
     expect(await statuses()).to.deep.equal([0, 2, 2]);
-    expect(
-      (await revoke(tenant, { sessionId: offer.session, status: 2 })).body.changed,
-      'two were suspended',
-    ).to.equal(1);
+    expect((await revoke(tenant, { sessionId: offer.session, status: 2 })).body.changed, 'two were suspended').to.equal(1);
     expect(await statuses()).to.deep.equal([2, 2, 2]);
     for (const id of ['card', 'second']) {
       const refused = await wallet.request(token, id);
-      expect([refused.status, refused.body.error], 'no new one for a revoked one').to.deep.equal([
-        400,
-        'credential_request_denied',
-      ]);
+      expect([refused.status, refused.body.error], 'no new one for a revoked one').to.deep.equal([400, 'credential_request_denied']);
     }
     const removed = await service.call('DELETE', `/session/${offer.session}`, { token: tenant.token });
     expect(removed.status).to.equal(200);
@@ -326,8 +309,7 @@ describe('status lists through HTTP', () => {
     expect((await revoke(tenant, { sessionId: last, status: 1 })).body.changed).to.equal(20);
     const lists = await Promise.all(uris.map((uri) => fetchList(uri)));
     expect(lists.map((list) => entriesOf(list).size)).to.deep.equal([104, 104]);
-    for (const { uri, idx } of references)
-      expect(entriesOf(lists[uris.indexOf(uri)] as Answer).at(idx)).to.equal(uri === uris[1] ? 1 : 0);
+    for (const { uri, idx } of references) expect(entriesOf(lists[uris.indexOf(uri)] as Answer).at(idx)).to.equal(uri === uris[1] ? 1 : 0);
     const aggregated = await service.call('GET', '/small/status-lists');
     expect(aggregated.status).to.equal(200);
     expect(aggregated.headers.get('content-type')).to.equal('application/json');

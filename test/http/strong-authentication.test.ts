@@ -128,18 +128,9 @@ describe('strong customer authentication (TS12)', () => {
     'a payload without a payee': [{ payload: { ...payload, payee: undefined } }, /payload\.payee/],
     'an amount that is a text': [{ payload: { ...payload, amount: '4.20' } }, /payload\.amount/],
     'a currency in small letters': [{ payload: { ...payload, currency: 'eur' } }, /payload\.currency/],
-    'a member that the schema does not have': [
-      { payload: { ...payload, tip: 1 } },
-      /payload\.tip.*no such member/,
-    ],
-    'more digits than the currency has': [
-      { payload: { ...payload, amount: 4.205 } },
-      /payload\.amount.*digits/,
-    ],
-    'a fraction of a currency without one': [
-      { payload: { ...payload, currency: 'JPY', amount: 4.2 } },
-      /payload\.amount.*digits/,
-    ],
+    'a member that the schema does not have': [{ payload: { ...payload, tip: 1 } }, /payload\.tip.*no such member/],
+    'more digits than the currency has': [{ payload: { ...payload, amount: 4.205 } }, /payload\.amount.*digits/],
+    'a fraction of a currency without one': [{ payload: { ...payload, currency: 'JPY', amount: 4.2 } }, /payload\.amount.*digits/],
     'a time that is none': [{ payload: { ...payload, date_time: 'today' } }, /payload\.date_time.*such as/],
     'a date of a recurring payment outside': [
       { payload: { ...payload, execution_date: '2026-12-01T00:00:00Z', recurrence: { frequency: 'MNTH' } } },
@@ -147,14 +138,8 @@ describe('strong customer authentication (TS12)', () => {
     ],
     'no algorithm': [{ transaction_data_hashes_alg: undefined }, /transaction_data_hashes_alg/],
     'a type that TS12 does not have': [{ type: 'urn:eudi:sca:gift:1' }, /transaction_data\.0\.type/],
-    'a mandate for nothing': [
-      { type: 'urn:eudi:sca:emandate:1', payload: { transaction_id: 'a' } },
-      /payload\.purpose/,
-    ],
-    'a login without an action': [
-      { type: 'urn:eudi:sca:login_risk_transaction:1', payload: { transaction_id: 'a' } },
-      /payload\.action/,
-    ],
+    'a mandate for nothing': [{ type: 'urn:eudi:sca:emandate:1', payload: { transaction_id: 'a' } }, /payload\.purpose/],
+    'a login without an action': [{ type: 'urn:eudi:sca:login_risk_transaction:1', payload: { transaction_id: 'a' } }, /payload\.action/],
   };
   for (const [what, [changes, path]] of Object.entries(refusals)) {
     it(`cannot be asked for with ${what}`, async () => {

@@ -20,14 +20,23 @@ for (const kind of databases()) {
     let service: TestService;
     let world: Populated;
     let root: string;
+    /** Has the tenant as it is before each test. */
+    let prepared: TestDatabase | undefined;
 
-    beforeEach(async function () {
-      const opened = await kind.open();
-      if (opened === undefined) return this.skip();
-      database = opened;
+    before(async function () {
+      prepared = await kind.open();
+      if (prepared === undefined) return this.skip();
+      database = prepared;
       await start();
       world = await populate(service, DOOMED);
+      await service.close();
     });
+    beforeEach(async function () {
+      if (prepared === undefined) return this.skip();
+      database = await kind.copy(prepared);
+      await start();
+    });
+    after(() => prepared?.drop());
     afterEach(async () => {
       await service?.close();
       await database?.drop();
@@ -79,13 +88,7 @@ for (const kind of databases()) {
     };
 
     it('leaves nothing in any table, once its mark has gone', async () => {
-      expect(await traces()).to.include.members([
-        'tenants',
-        'sessions',
-        'key_chains',
-        'status_lists',
-        'audit_entries',
-      ]);
+      expect(await traces()).to.include.members(['tenants', 'sessions', 'key_chains', 'status_lists', 'audit_entries']);
       expect((await remove()).status).to.equal(200);
       await expectGone();
       expect(await traces()).to.deep.equal(['leases']);
@@ -140,13 +143,7 @@ for (const kind of databases()) {
       });
       for await (const report of verify.execute()) expect(report.fault, report.scope).to.equal(undefined);
       const again = await createTenant(service, DOOMED);
-      for (const path of [
-        '/session',
-        '/issuer/credentials',
-        '/verifier/config',
-        '/status-lists',
-        '/trust-list',
-      ]) {
+      for (const path of ['/session', '/issuer/credentials', '/verifier/config', '/status-lists', '/trust-list']) {
         const { status, body } = await service.call('GET', path, { token: again.token });
         expect([status, body], path).to.deep.equal([200, []]);
       }
@@ -163,13 +160,12 @@ for (const kind of databases()) {
         hash: `hash ${n}`,
         expiresAt: new Date(Date.now() + 3_600_000),
       }));
-      await stepsOf(store, DOOMED as TenantId).remember(used);
+      await stepsOf(store, DOOMED as TenantId).commit({ uses: used });
       const broken = maintenance();
       const removeRemains = broken.removeRemains;
       broken.removeRemains = async () => 0;
       expect((await remove()).status).to.equal(200);
-      const create = () =>
-        service.call('POST', '/tenant', { token: root, json: { id: DOOMED, name: 'Again' } });
+      const create = () => service.call('POST', '/tenant', { token: root, json: { id: DOOMED, name: 'Again' } });
       expect([(await create()).status, (await create()).body.code]).to.deep.equal([409, 'conflict']);
       broken.removeRemains = removeRemains;
       await maintenance().removeRemains(new Date(), 500);
@@ -188,13 +184,7 @@ for (const kind of databases()) {
         ),
       );
       const left = async () =>
-        Number(
-          (
-            await rawSql(database.url, (run) =>
-              run(`select count(*) as n from used_values where tenant_id = '${DOOMED}'`),
-            )
-          )[0]?.['n'],
-        );
+        Number((await rawSql(database.url, (run) => run(`select count(*) as n from used_values where tenant_id = '${DOOMED}'`)))[0]?.['n']);
       const shown = async (token = root) => service.call('GET', '/tenant-removal', { token });
       expect((await shown()).body).to.deep.equal([]);
       const stored = await left();
@@ -220,13 +210,9 @@ for (const kind of databases()) {
       const store = service.service.container.get(Store);
       expect((await remove()).status).to.equal(200);
       const document = { id: 'late', createdAt: new Date(), updatedAt: new Date() } as never;
-      const late = store.forTenant(
-        DOOMED as TenantId,
-        (own) => own.presentationConfigurations.put(document),
-        {
-          by: 'system',
-        },
-      );
+      const late = store.forTenant(DOOMED as TenantId, (own) => own.presentationConfigurations.put(document), {
+        by: 'system',
+      });
       let code: unknown;
       await late.catch((error) => {
         code = error.code;

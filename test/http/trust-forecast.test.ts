@@ -30,18 +30,13 @@ describe('What the trust of a tenant rests on', () => {
     service = await startTestService();
     [acme, other] = [await populate(service, 'acme-corp'), await populate(service, 'bravo-corp')];
     [anchor, operator] = [await certify({ name: 'Issuer', ca: true }), await certify({ name: 'Operator' })];
-    const trustAnchors = [
-      { certificate: pem(anchor) },
-      { trustList: LIST, signedBy: [pem(operator)], follow: { territories: ['DE'] } },
-    ];
+    const trustAnchors = [{ certificate: pem(anchor) }, { trustList: LIST, signedBy: [pem(operator)], follow: { territories: ['DE'] } }];
     const query = {
       credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:x:1'] } }],
     };
     for (const id of ['first', 'second']) {
       const json = { id, dcql_query: query, trustAnchors };
-      expect((await service.call('POST', '/verifier/config', { token: acme.token, json })).status).to.equal(
-        201,
-      );
+      expect((await service.call('POST', '/verifier/config', { token: acme.token, json })).status).to.equal(201);
     }
     const list = { sequenceNumber: 1, issuedAt: new Date(), nextUpdate: ends, entities: [] };
     const copy = { list, documentHash: 'd', contentHash: 'c', checkedAt: new Date() };
@@ -88,9 +83,7 @@ describe('What the trust of a tenant rests on', () => {
     const times = items.map(({ endsAt }) => endsAt);
     expect(times).to.deep.equal(times.toSorted());
     const lists = of(items, 'followed-list');
-    expect(lists.map(({ id }) => id).sort()).to.deep.equal(
-      [copyIdOf(LIST, pinSigners([pem(operator)])), 'national'].sort(),
-    );
+    expect(lists.map(({ id }) => id).sort()).to.deep.equal([copyIdOf(LIST, pinSigners([pem(operator)])), 'national'].sort());
     for (const list of lists) {
       expect(list.affects).to.deep.equal({ issuance: [], presentation: ['first', 'second'] });
       expect([list.endsAt, list.renews]).to.deep.equal([ends.toISOString(), true]);
@@ -100,9 +93,7 @@ describe('What the trust of a tenant rests on', () => {
     expect(trusted?.affects.presentation).to.deep.equal(['first', 'second']);
     const signers = of(items, 'list-signer').find(({ id }) => id === thumbprintOf(operator.certificate));
     expect([signers?.affects.presentation, signers?.renews]).to.deep.equal([['first', 'second'], false]);
-    expect(of(items, 'published-list').map(({ id, renews }) => [id, renews])).to.deep.equal([
-      [acme.ids.trustList, true],
-    ]);
+    expect(of(items, 'published-list').map(({ id, renews }) => [id, renews])).to.deep.equal([[acme.ids.trustList, true]]);
     const keys = of(items, 'key-chain').find(({ id }) => id === acme.ids.keyChain);
     expect(keys?.affects).to.deep.equal({ issuance: [acme.ids.credential], presentation: [] });
     const authority = of(items, 'authority').find(({ id }) => id === acme.ids.keyChain);
@@ -140,10 +131,7 @@ describe('What the trust of a tenant rests on', () => {
       });
     }
     for (const bad of ['limit=0', 'limit=501', 'cursor=x', 'until=soon'])
-      expect(
-        (await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status,
-        bad,
-      ).to.equal(400);
+      expect((await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status, bad).to.equal(400);
   });
 
   it('is found by its kind, and by what it or something that rests on it is called', async () => {
@@ -166,15 +154,9 @@ describe('What the trust of a tenant rests on', () => {
     expect(await found('q=nothing-is-called-so')).to.deep.equal({ items: [], count: 0, rest: '' });
     const asking = await addClient(acme, 'finds', { roles: ['presentation:manage'] });
     const own = await service.call('GET', `/trust/forecast?q=${acme.ids.credential}`, { token: asking });
-    expect(
-      [own.body, own.headers.get('x-total-count')],
-      'nothing is found by what is not shown',
-    ).to.deep.equal([[], '0']);
+    expect([own.body, own.headers.get('x-total-count')], 'nothing is found by what is not shown').to.deep.equal([[], '0']);
     for (const bad of ['kind=other', 'q=', `q=${'x'.repeat(201)}`])
-      expect(
-        (await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status,
-        bad,
-      ).to.equal(400);
+      expect((await service.call('GET', `/trust/forecast?${bad}`, { token: acme.token })).status, bad).to.equal(400);
   });
 
   it('is told to each role as far as its configurations go', async () => {
@@ -200,9 +182,7 @@ describe('What the trust of a tenant rests on', () => {
     const adviceOf = (items: readonly Item[], { certificate }: Certified) =>
       of(items, 'list-signer').find(({ id }) => id === thumbprintOf(certificate))?.advice ?? '';
     const all = await forecast();
-    expect(adviceOf(all, provider))
-      .to.include('walletProviderTrustListCertificates')
-      .and.not.include('signedBy');
+    expect(adviceOf(all, provider)).to.include('walletProviderTrustListCertificates').and.not.include('signedBy');
     expect(adviceOf(all, operator)).to.include('walletProviderTrustListCertificates').and.include('signedBy');
     const asking = await forecast(await addClient(acme, 'asks-signers', { roles: ['presentation:manage'] }));
     expect(adviceOf(asking, operator)).to.include('signedBy').and.not.include('walletProvider');

@@ -64,8 +64,7 @@ describe('trust lists through HTTP', () => {
     info: { name: 'University', uri: 'https://uni.example', country: 'FR', streetAddress: 'Rue 1' },
     ...changes,
   });
-  const rootOf = async (keyChain: string): Promise<string> =>
-    (await ok('GET', `/key-chain/${keyChain}`)).rootCertificate;
+  const rootOf = async (keyChain: string): Promise<string> => (await ok('GET', `/key-chain/${keyChain}`)).rootCertificate;
   /** What a reader makes of a list who knows the CA of its signer. */
   const read = async (jwt: string, keyChain = 'trust-list') =>
     verifyTrustList(readers, jwt, pinSigners([await rootOf(keyChain)]).anchors, new Date()).list;
@@ -125,11 +124,7 @@ describe('trust lists through HTTP', () => {
     describe('without a street or a country', () => {
       const ours = { type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Ours', country: 'DE' } };
       const theirs = () => external({ info: { name: 'Theirs' } });
-      const MISSING = [
-        'entities.0.info.streetAddress',
-        'entities.1.info.streetAddress',
-        'entities.1.info.country',
-      ];
+      const MISSING = ['entities.0.info.streetAddress', 'entities.1.info.streetAddress', 'entities.1.info.country'];
       const PROVIDERS = 'http://uri.etsi.org/19602/LoTEType/EUPubEAAProvidersList';
       let bare: string;
       const bareOf = async () => {
@@ -153,15 +148,11 @@ describe('trust lists through HTTP', () => {
           const answer = await callAs(token, method, path, json);
           expect(answer.status, answer.text).to.equal(method === 'POST' ? 201 : 200);
           expect(membersOf(answer.body.warnings)).to.deep.equal(MISSING);
-          const warning = answer.body.warnings.find(
-            ({ member }: { member: string }) => member === MISSING[2],
-          );
+          const warning = answer.body.warnings.find(({ member }: { member: string }) => member === MISSING[2]);
           expect(warning.message).to.include('country of the entity "Theirs"');
           const { text } = await published(id, {}, 'bare');
           const [first, second] = payloadOf(text).LoTE.TrustedEntitiesList;
-          expect(first.TrustedEntityInformation.TEAddress.TEPostalAddress).to.deep.equal([
-            { lang: 'en', Country: 'DE' },
-          ]);
+          expect(first.TrustedEntityInformation.TEAddress.TEPostalAddress).to.deep.equal([{ lang: 'en', Country: 'DE' }]);
           expect(second.TrustedEntityInformation.TEAddress).to.have.all.keys('TEElectronicAddress');
         });
       }
@@ -215,17 +206,7 @@ describe('trust lists through HTTP', () => {
       const { warnings, ...made } = await ok('POST', '/trust-list', json);
       expect(warnings).to.deep.equal([]);
       expect(made).to.have.all.keys(
-        ...[
-          'id',
-          'description',
-          'tenantId',
-          'tenant',
-          'keyChainId',
-          'certId',
-          'cert',
-          'data',
-          'entityConfig',
-        ],
+        ...['id', 'description', 'tenantId', 'tenant', 'keyChainId', 'certId', 'cert', 'data', 'entityConfig'],
         ...['sequenceNumber', 'jwt', 'createdAt', 'updatedAt'],
       );
       expect(made).to.deep.include({
@@ -245,9 +226,7 @@ describe('trust lists through HTTP', () => {
         'NextUpdate',
       );
       const [own] = LoTE.TrustedEntitiesList;
-      expect(own.TrustedEntityInformation.TEInformationURI).to.deep.equal([
-        { lang: 'en', uriValue: `${service.address}/acme` },
-      ]);
+      expect(own.TrustedEntityInformation.TEInformationURI).to.deep.equal([{ lang: 'en', uriValue: `${service.address}/acme` }]);
       expect(made.entityConfig[0]).to.include({ issuerKeyChainId: 'signing', issuerCertId: 'signing' });
       expect(made.entityConfig[1]).to.deep.equal(external());
       expect(await ok('GET', '/trust-list/both')).to.deep.equal(made);
@@ -290,9 +269,7 @@ describe('trust lists through HTTP', () => {
         ],
       ]);
       const other = await certify({ name: 'Other', ca: true });
-      expect(() => verifyTrustList(readers, jwt, pinSigners([pem(other)]).anchors, new Date())).to.throw(
-        /untrusted_signer/,
-      );
+      expect(() => verifyTrustList(readers, jwt, pinSigners([pem(other)]).anchors, new Date())).to.throw(/untrusted_signer/);
     });
 
     it('says what its operator says, and has services of its kind', async () => {
@@ -310,10 +287,7 @@ describe('trust lists through HTTP', () => {
       expect(loteFaults(made.data)).to.deep.equal([]);
       expect(made.data.LoTE.ListAndSchemeInformation).to.deep.include({ ...scheme, SchemeTerritory: 'EU' });
       const [{ services = [] } = {}] = (await read(made.jwt, 'ministry')).entities;
-      expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal([
-        'PID/Issuance',
-        'PID/Revocation',
-      ]);
+      expect(services.map(({ type }) => type?.split('/SvcType/')[1])).to.deep.equal(['PID/Issuance', 'PID/Revocation']);
     });
 
     it('of a European type says all that it must, or is refused with all that is missing', async () => {
@@ -326,9 +300,7 @@ describe('trust lists through HTTP', () => {
       expect(bare.status).to.equal(400);
       const members = ['SchemeOperatorAddress', 'SchemeName', 'SchemeInformationURI', 'PolicyOrLegalNotice'];
       for (const member of members) expect(bare.body.detail).to.include(member);
-      expect(bare.body.errors.map(({ path }: { path: string }) => path.split('.').at(-1))).to.deep.equal(
-        members,
-      );
+      expect(bare.body.errors.map(({ path }: { path: string }) => path.split('.').at(-1))).to.deep.equal(members);
       const kept = await made('EUPIDProvidersList', { ...EXPLICIT, HistoricalInformationPeriod: 65_535 });
       expect(kept.body.errors?.[0].path).to.match(/HistoricalInformationPeriod$/);
       const foreign = await made('EUPIDProvidersList', {
@@ -360,9 +332,7 @@ describe('trust lists through HTTP', () => {
       expect(scheme).to.deep.include({
         SchemeOperatorName: [{ lang: 'en', value: 'Office of Lists' }],
         SchemeOperatorAddress: {
-          SchemeOperatorPostalAddress: [
-            { lang: 'en', StreetAddress: 'Main Street 1', Locality: 'Berlin', Country: 'DE' },
-          ],
+          SchemeOperatorPostalAddress: [{ lang: 'en', StreetAddress: 'Main Street 1', Locality: 'Berlin', Country: 'DE' }],
           SchemeOperatorElectronicAddress: [{ lang: 'en', uriValue: 'mailto:lists@office.example' }],
         },
         StatusDeterminationApproach: 'http://trust.ec.europa.eu/lists/mDL/mDLProvidersListStatusDetn',
@@ -494,8 +464,7 @@ describe('trust lists through HTTP', () => {
       const titled = (name: string, entities: object[] = []) => ({ description: name, entities });
       await ok('POST', '/trust-list', { id: 'paged', ...titled('1') });
       for (const name of ['2', '3', '4', '5', '6']) await ok('PUT', '/trust-list/paged', titled(name));
-      const names = (answer: Answer) =>
-        answer.body.map(({ trustList }: { trustList: { description: string } }) => trustList.description);
+      const names = (answer: Answer) => answer.body.map(({ trustList }: { trustList: { description: string } }) => trustList.description);
       const follow = async (answer: Answer) => {
         const [, address = ''] = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? [];
         expect(address).to.include(`${service.address}/trust-list/paged/versions?`);
@@ -507,14 +476,7 @@ describe('trust lists through HTTP', () => {
       expect([names(last), last.headers.get('link')]).to.deep.equal([['2', '1'], null]);
       const exact = await call('GET', '/trust-list/paged/versions?limit=5');
       expect([names(exact), exact.headers.get('link')]).to.deep.equal([['5', '4', '3', '2', '1'], null]);
-      for (const query of [
-        'limit=0',
-        'limit=501',
-        'limit=x',
-        'cursor=x',
-        'cursor=-1',
-        'cursor=99999999999',
-      ]) {
+      for (const query of ['limit=0', 'limit=501', 'limit=x', 'cursor=x', 'cursor=-1', 'cursor=99999999999']) {
         refused(await call('GET', `/trust-list/paged/versions?${query}`), 400, 'invalid_input');
       }
 
@@ -551,12 +513,7 @@ describe('trust lists through HTTP', () => {
       const plain = await ok('PATCH', '/trust-list/patched', reset);
       expect(plain).to.include({ description: null, certId: 'trust-list' });
       expect(plain.data.LoTE.ListAndSchemeInformation).not.to.have.property('SchemeTerritory');
-      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys(
-        'id',
-        'certId',
-        'keyChainId',
-        'entities',
-      );
+      expect(await ok('GET', '/trust-list/patched/export')).to.have.all.keys('id', 'certId', 'keyChainId', 'entities');
       const replaced = await ok('PUT', '/trust-list/patched', { entities: [] });
       expect(replaced).to.deep.include({ entityConfig: [], sequenceNumber: 4 });
       await ok('DELETE', '/trust-list/patched');
@@ -616,10 +573,7 @@ describe('trust lists through HTTP', () => {
         ] as const;
         for (const [method, address, body] of requests) {
           const answer = await call(method, address, body);
-          expect([answer.status, answer.body.code], JSON.stringify(json)).to.deep.equal([
-            400,
-            'invalid_input',
-          ]);
+          expect([answer.status, answer.body.code], JSON.stringify(json)).to.deep.equal([400, 'invalid_input']);
           expect(answer.body.errors[0].path, answer.text).to.equal(path);
         }
       }
@@ -784,8 +738,7 @@ describe('trust lists through HTTP', () => {
       const { sequenceNumber } = await ok('POST', '/trust-list', { id: 'ending', entities: [] });
       expect(sequenceNumber).to.equal(1);
       await later(30 * DAYS - 600_000, async () => {
-        const [, age] =
-          /max-age=(\d+)$/.exec((await published('ending')).headers.get('cache-control') ?? '') ?? [];
+        const [, age] = /max-age=(\d+)$/.exec((await published('ending')).headers.get('cache-control') ?? '') ?? [];
         expect(Number(age)).to.be.within(500, 601);
       });
       await later(30 * DAYS + 1000, async () => {

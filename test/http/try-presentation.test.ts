@@ -64,10 +64,7 @@ describe('A question that is tried by its address', () => {
     const whole = await attempt(JSON.stringify({ vp_token }));
     expect(whole.status, whole.text).to.equal(200);
     expect(whole.body.missing).to.deep.equal([]);
-    expect(whole.body.presentations.map(({ shown }: { shown: unknown }) => shown)).to.deep.equal([
-      [['name']],
-      [[NAMESPACE, 'name']],
-    ]);
+    expect(whole.body.presentations.map(({ shown }: { shown: unknown }) => shown)).to.deep.equal([[['name']], [[NAMESPACE, 'name']]]);
     const changed = await attempt(card({ show: () => [salted('name', SECRET)] }));
     const forged = await attempt(card({ issuerKey: newKey() }));
     expect([changed, forged].map(({ body }) => body.presentations[0].queries[0].reason)).to.deep.equal([

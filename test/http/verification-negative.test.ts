@@ -1,39 +1,32 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { Issuer } from '../support/interactive-issuer.ts';
+import { Issuer } from '../support/interactive-authorization.ts';
 import type { Held } from '../support/present.ts';
 import { digestOf } from '../support/sd-jwt-maker.ts';
 import type { Answer } from '../support/test-service.ts';
 import {
-  expectNoConfiguration,
-  expectOutcome,
-  expectRefusedPresentation,
-  expectTaken,
-} from './negative-verification/checks.ts';
-import { configurationCases } from './negative-verification/configuration.cases.ts';
-import { pagePresentationCases, pageResponseCases } from './negative-verification/dc-api.cases.ts';
-import { encryptionCases } from './negative-verification/encryption.cases.ts';
-import { envelopeCases } from './negative-verification/envelope.cases.ts';
-import { mdocCases } from './negative-verification/mdoc.cases.ts';
-import { requestCases } from './negative-verification/request.cases.ts';
-import { sdJwtCases } from './negative-verification/sd-jwt.cases.ts';
-import { expectNoResult, resultCases } from './negative-verification/session.cases.ts';
-import { statusCases } from './negative-verification/status.cases.ts';
-import { publish, publishMoved } from './negative-verification/status-server.ts';
-import {
+  encryptionCases,
+  misplacedCases,
   transactionDataCases,
   transactionDataResponseCases,
-} from './negative-verification/transaction-data.cases.ts';
-import { listedCard, trustCases } from './negative-verification/trust.cases.ts';
-import { misplacedCases, vpTokenCases } from './negative-verification/vp-token.cases.ts';
+  vpTokenCases,
+} from './negative-verification/answers.cases.ts';
+import { expectNoConfiguration, expectOutcome, expectRefusedPresentation, expectTaken } from './negative-verification/checks.ts';
+import { configurationCases } from './negative-verification/configuration.cases.ts';
+import { envelopeCases } from './negative-verification/envelope.cases.ts';
+import { mdocCases } from './negative-verification/mdoc.cases.ts';
 import {
-  type Case,
-  openWorld,
-  type PresentationCase,
-  THROUGH_PAGE,
-  type World,
-} from './negative-verification/world.ts';
+  expectNoResult,
+  pagePresentationCases,
+  pageResponseCases,
+  requestCases,
+  resultCases,
+} from './negative-verification/requests.cases.ts';
+import { sdJwtCases } from './negative-verification/sd-jwt.cases.ts';
+import { publish, publishMoved, statusCases } from './negative-verification/status.cases.ts';
+import { listedCard, trustCases } from './negative-verification/trust.cases.ts';
+import { type Case, openWorld, type PresentationCase, THROUGH_PAGE, type World } from './negative-verification/world.ts';
 
 /** Cases are numbered; those that need a world of their own say so as `(V<row>)` in the title of their test. */
 const LAST_ROW = 155;
@@ -66,8 +59,7 @@ describe('What a verifier must refuse, and must not', () => {
   after(() => world?.close());
 
   describe('configurations and requests', () => {
-    for (const one of configurationCases)
-      it(`${one.row}: ${one.what}`, () => expectNoConfiguration(world, one));
+    for (const one of configurationCases) it(`${one.row}: ${one.what}`, () => expectNoConfiguration(world, one));
   });
   for (const [title, cases] of Object.entries(RESPONSES)) {
     describe(title, () => {
@@ -86,14 +78,10 @@ describe('What a verifier must refuse, and must not', () => {
     const moved = { status_list: { idx: 0, uri: publishMoved(world, 3) } };
     await expectTaken(world, 'dc+sd-jwt', {}, (asked) => world.card(asked, { visible: { status: moved } }));
     await expectTaken(world, 'mso_mdoc', {}, (asked) => world.licence(asked));
-    await expectTaken(world, 'mso_mdoc', {}, (asked) =>
-      world.licence(asked, { mso: (mso) => mso.set('status', valid) }),
-    );
+    await expectTaken(world, 'mso_mdoc', {}, (asked) => world.licence(asked, { mso: (mso) => mso.set('status', valid) }));
     await expectTaken(world, 'dc+sd-jwt', THROUGH_PAGE, (asked) => world.card(asked));
     await expectTaken(world, 'mso_mdoc', THROUGH_PAGE, (asked) => world.licence(asked));
-    await expectTaken(world, 'dc+sd-jwt', listedCard.configuration(world), (asked) =>
-      listedCard.present(world, asked),
-    );
+    await expectTaken(world, 'dc+sd-jwt', listedCard.configuration(world), (asked) => listedCard.present(world, asked));
     const transaction_data = [{ type: 'urn:example:payment', credential_ids: ['card'] }];
     await expectTaken(world, 'dc+sd-jwt', { transaction_data }, (asked) =>
       world.card(asked, {
@@ -145,13 +133,8 @@ describe('What a verifier must refuse, and must not', () => {
   });
 
   it('has no case that is tested nowhere', () => {
-    const tables = [
-      ...Object.values(RESPONSES),
-      ...Object.values(PRESENTATIONS),
-      configurationCases,
-      resultCases,
-    ];
-    const titles = globSync('test/{http,deep,unit/verification-flow}/*.test.ts', { cwd: ROOT }).map((file) =>
+    const tables = [...Object.values(RESPONSES), ...Object.values(PRESENTATIONS), configurationCases, resultCases];
+    const titles = globSync('test/{http,deep,unit/verification}/*.test.ts', { cwd: ROOT }).map((file) =>
       readFileSync(`${ROOT}${file}`, 'utf8'),
     );
     const marked = titles.flatMap((text) => [...text.matchAll(/\(V(\d+)\)/g)].map(([, row]) => Number(row)));

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { type Held, Shop } from '../support/present.ts';
+import { redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
+import { deviceResponse } from '../support/device.ts';
+import { type Asked, bind, decode, encrypt, formOf, type Held, QUERY, Shop } from '../support/present.ts';
 
 const KEY = 'the-key-of-the-shop';
 const auth = (value: string) => ({ type: 'apiKey', config: { headerName: 'X-Shop-Key', value } });
@@ -52,15 +54,11 @@ describe('after a presentation, the way back', () => {
     expect(foreign.status, 'N148 of another session').to.equal(403);
     const publicId = asked.url.split('/').at(-1);
     expect((await shop.call('GET', `/session/${publicId}`)).status, 'N149').to.equal(404);
-    expect(
-      (await shop.call('GET', `/session/${asked.session}`, undefined, shop.acme.token)).status,
-      'N150',
-    ).to.equal(404);
+    expect((await shop.call('GET', `/session/${asked.session}`, undefined, shop.acme.token)).status, 'N150').to.equal(404);
   });
 
   const codeOf = (url: string) => new URL(url).searchParams.get('response_code') ?? '';
-  const read = async (session: string, code: string) =>
-    (await shop.call('GET', `/session/${session}?response_code=${code}`)).status;
+  const read = async (session: string, code: string) => (await shop.call('GET', `/session/${session}?response_code=${code}`)).status;
 
   it('can be proved once, also by many at once', async () => {
     const asked = await shop.ask('back');
@@ -171,5 +169,190 @@ describe('after a presentation, the way back', () => {
     expect(shop.backend.calls[0]?.headers['x-shop-key'], 'the stored key').to.equal(KEY);
     const moved = { webhook: { ...webhook, url: `${shop.backend.url}/thief` } };
     expect((await shop.call('PATCH', '/verifier/config/down', moved)).status).to.equal(400);
+  });
+});
+
+const REDIRECT = 'https://shop.example/back?s={sessionId}';
+const DOC_TYPE = 'org.iso.18013.5.1.mDL';
+const NAMESPACE = 'org.iso.18013.5.1';
+
+type Link = 'uri' | 'crossDeviceUri';
+
+describe('a presentation request with a redirect, on two devices', () => {
+  let shop: Shop;
+  let held: Held;
+  let licence: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue();
+    const config = {
+      format: 'mso_mdoc',
+      docType: DOC_TYPE,
+      display: [{ name: 'Licence', locale: 'en' }],
+      claimsByNamespace: { [NAMESPACE]: { family_name: 'Lovelace' } },
+    };
+    await shop.call('POST', '/issuer/credentials', { id: 'mdl', config }, shop.acme.token);
+    licence = await shop.issue('mdl');
+    const claims = [{ path: [NAMESPACE, 'family_name'] }];
+    const mdoc = { id: 'card', format: 'mso_mdoc', meta: { doctype_value: DOC_TYPE }, claims };
+    shop.backend.on('/chooses', { json: { redirectUri: 'https://other.example/{sessionId}' } });
+    shop.backend.on('/down', (response) => response.writeHead(503).end());
+    const webhook = (path: string) => ({ url: shop.backend.url + path });
+    await shop.configure({ id: 'encrypted', redirectUri: REDIRECT });
+    await shop.configure({ id: 'plain', redirectUri: REDIRECT, responseMode: 'direct_post' });
+    await shop.configure({ id: 'unsigned', redirectUri: REDIRECT, clientIdPrefix: 'redirect_uri' });
+    await shop.configure({ id: 'posted', redirectUri: REDIRECT, requestUriMethod: 'post' });
+    await shop.configure({ id: 'mdoc', redirectUri: REDIRECT, dcql_query: { credentials: [mdoc] } });
+    await shop.configure({ id: 'chosen', webhook: webhook('/chooses') });
+    await shop.configure({ id: 'required', redirectUri: REDIRECT, requireResponseCode: true });
+  });
+  after(() => shop.close());
+
+  async function offer(requestId: string, more: object = {}) {
+    const made = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId, ...more });
+    expect(made.status, made.text).to.equal(201);
+    return made.body as { uri: string; crossDeviceUri: string; session: string };
+  }
+
+  /** Reads the request as a wallet does that was started by one of the two links. */
+  async function read(made: Awaited<ReturnType<typeof offer>>, link: Link): Promise<Asked> {
+    const { searchParams } = new URL(made[link]);
+    const url = searchParams.get('request_uri');
+    const common = { session: made.session, uri: made[link], url: url ?? '' };
+    if (url === null) {
+      const members = Object.fromEntries(searchParams) as Record<string, string>;
+      const json = (name: string) => JSON.parse(members[name] ?? '{}');
+      const payload = {
+        ...members,
+        dcql_query: json('dcql_query'),
+        client_metadata: json('client_metadata'),
+      };
+      return { ...common, text: '', header: {}, payload };
+    }
+    const isPost = searchParams.get('request_uri_method') === 'post';
+    const form = { wallet_nonce: 'a-nonce-of-the-wallet' };
+    const fetched = await shop.service.call(isPost ? 'POST' : 'GET', url, isPost ? { form } : {});
+    expect(fetched.status, fetched.text).to.equal(200);
+    const request = { ...common, text: fetched.text, ...decode(fetched.text) };
+    if (isPost) expect(request.payload['wallet_nonce']).to.equal(form.wallet_nonce);
+    return request;
+  }
+
+  function presentationFor(asked: Asked, requestId: string): string {
+    if (requestId !== 'mdoc') return bind(asked, held);
+    const { client_id: clientId, nonce, response_uri: responseUri, client_metadata } = asked.payload;
+    const encryptionKey = client_metadata.jwks.keys[0];
+    const transcript = redirectTranscript({ clientId, nonce, responseUri, encryptionKey });
+    return deviceResponse({ ...licence, docType: DOC_TYPE }, transcript);
+  }
+  const answer = async (asked: Asked, requestId: string) =>
+    shop.post(asked, await formOf(asked, { card: [presentationFor(asked, requestId)] }));
+
+  for (const requestId of ['encrypted', 'plain', 'unsigned', 'posted', 'mdoc', 'chosen']) {
+    it(`redirects the wallet of \`uri\` alone (${requestId})`, async () => {
+      const goal = requestId === 'chosen' ? 'https://other.example/' : 'https://shop.example/back?s=';
+      const same = await offer(requestId);
+      expect(same.crossDeviceUri).to.not.equal(same.uri);
+      const onSameDevice = await answer(await read(same, 'uri'), requestId);
+      expect(onSameDevice.body.redirect_uri, onSameDevice.text).to.match(/response_code=/);
+      expect(onSameDevice.body.redirect_uri.startsWith(goal)).to.equal(true);
+
+      const other = await offer(requestId);
+      const onOtherDevice = await answer(await read(other, 'crossDeviceUri'), requestId);
+      expect(onOtherDevice.body, onOtherDevice.text).to.deep.equal({
+        redirect_uri: `${shop.service.address}/shop/presented`,
+      });
+      const session = await shop.session(other.session);
+      expect(session['status']).to.equal('completed');
+      expect(JSON.stringify(session['credentials'])).to.match(/Ada|Lovelace/);
+      const events = await shop.service.call('GET', `/session/${other.session}/events?token=${shop.token}`);
+      expect(events.text).to.include('"status":"completed"');
+      const read403 = await shop.call('GET', `/session/${other.session}?response_code=anything`);
+      expect(read403.status, 'no code was made').to.equal(403);
+    });
+  }
+
+  describe('answered by an encrypted response with the state of the other link outside', () => {
+    const responses = {
+      presentation: (asked: Asked) => ({ vp_token: { card: [bind(asked, held)] } }),
+      error: () => ({ error: 'access_denied' }),
+    };
+    const links: readonly [Link, Link][] = [
+      ['uri', 'crossDeviceUri'],
+      ['crossDeviceUri', 'uri'],
+    ];
+    for (const [kind, parameters] of Object.entries(responses)) {
+      for (const [inner, outer] of links) {
+        it(`rejects the ${kind} to \`${inner}\` with the state of \`${outer}\`, and accepts it with its own state`, async () => {
+          const made = await offer('encrypted');
+          const [asked, other] = [await read(made, inner), await read(made, outer)];
+          const { state } = asked.payload;
+          const response = await encrypt(asked, { ...parameters(asked), state });
+          const rejected = await shop.post(asked, { response, state: other.payload['state'] });
+          expect(rejected.status, rejected.text).to.equal(400);
+          expect(rejected.body.error_description).to.equal('state does not belong to this request');
+          expect((await shop.session(made.session))['status']).to.equal('fetched');
+          const accepted = await shop.post(asked, { response, state });
+          expect(accepted.status, accepted.text).to.equal(200);
+          const status = kind === 'error' ? 'failed' : 'completed';
+          expect((await shop.session(made.session))['status']).to.equal(status);
+        });
+      }
+    }
+  });
+
+  it('lets exactly one of the two links be used', async () => {
+    const made = await offer('encrypted');
+    const [first, second] = [await read(made, 'uri'), await read(made, 'crossDeviceUri')];
+    expect(first.payload['state']).to.not.equal(second.payload['state']);
+    expect((await answer(second, 'encrypted')).status).to.equal(200);
+    expect((await answer(first, 'encrypted')).status).to.equal(400);
+  });
+
+  it('sends a wallet on another device to no application when its user refuses', async () => {
+    const asked = await read(await offer('plain'), 'crossDeviceUri');
+    const refused = await shop.post(asked, { error: 'access_denied', state: asked.payload['state'] });
+    expect(refused.body).to.deep.equal({ redirect_uri: `${shop.service.address}/shop/presented` });
+  });
+
+  it('applies to a redirectUri of the request, and leaves one link where no redirect can follow', async () => {
+    await shop.configure({ id: 'none', dcql_query: QUERY });
+    const none = await offer('none');
+    expect(none.crossDeviceUri).to.equal(none.uri);
+    const own = await offer('none', { redirectUri: REDIRECT });
+    expect(own.crossDeviceUri).to.match(/%2Fcross-device$/);
+    const requestUrl = new URL(none.uri).searchParams.get('request_uri') ?? '';
+    expect((await shop.service.call('GET', `${requestUrl}/cross-device`)).status).to.equal(404);
+  });
+
+  it('serves the request for another device to nobody who has the other link alone', async () => {
+    const [made, foreign] = [await offer('encrypted'), await offer('encrypted')];
+    const urlOf = (link: string) => new URL(link).searchParams.get('request_uri') ?? '';
+    const [requestUrl, other] = [urlOf(made.uri), urlOf(foreign.crossDeviceUri)];
+    const key = /\.([\w-]{22})\/cross-device$/.exec(other)?.[1];
+    expect(key, other).to.be.a('string');
+    for (const url of [
+      `${requestUrl}/cross-device`,
+      `${requestUrl}./cross-device`,
+      `${requestUrl}.${key}/cross-device`,
+      `${requestUrl}.${key}`,
+    ]) {
+      expect((await shop.service.call('GET', url)).status, url).to.equal(404);
+      expect((await shop.service.call('POST', url, { form: { wallet_nonce: 'n' } })).status, url).to.equal(404);
+    }
+    expect((await shop.session(made.session))['status'], 'not fetched').to.equal('active');
+  });
+
+  it('returns no link for another device with requireResponseCode: true', async () => {
+    expect(await offer('required')).to.have.all.keys('uri', 'session');
+    await shop.configure({ id: 'bare', requireResponseCode: true });
+    expect(await offer('bare', { redirectUri: REDIRECT })).to.have.all.keys('uri', 'session');
+  });
+
+  it('finds the session by the link for another device', async () => {
+    const made = await offer('encrypted');
+    const found = await shop.call('GET', `/session?q=${encodeURIComponent(made.crossDeviceUri)}`);
+    expect(found.body.map(({ id }: { id: string }) => id)).to.deep.equal([made.session]);
   });
 });

@@ -2,7 +2,8 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import sinon from 'sinon';
-import { type Asked, decode, type Held, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { type Asked, ask, bind, decode, formOf, type Held, issue, present, QUERY, Shop, verifiedByLeaf } from '../support/present.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
@@ -45,17 +46,11 @@ describe('verifying through HTTP', () => {
         ...['response_type', 'response_mode', 'client_id', 'response_uri', 'aud', 'nonce', 'state'],
         ...['dcql_query', 'client_metadata', 'iat', 'exp'],
       );
-      expect(payload['response_uri']).to.match(
-        new RegExp(`^${shop.service.address}/shop/response/[\\w-]{22,}$`),
-      );
+      expect(payload['response_uri']).to.match(new RegExp(`^${shop.service.address}/shop/response/[\\w-]{22,}$`));
       expect(payload['dcql_query']).to.deep.equal(QUERY);
       expect(payload['exp'] - payload['iat']).to.equal(300);
       const { client_metadata: metadata, nonce, state } = payload;
-      expect(metadata).to.have.all.keys(
-        'vp_formats_supported',
-        'jwks',
-        'encrypted_response_enc_values_supported',
-      );
+      expect(metadata).to.have.all.keys('vp_formats_supported', 'jwks', 'encrypted_response_enc_values_supported');
       expect(metadata.encrypted_response_enc_values_supported).to.have.members(['A128GCM', 'A256GCM']);
       const [key] = metadata.jwks.keys;
       expect(key).to.include({ kty: 'EC', crv: 'P-256', use: 'enc', alg: 'ECDH-ES' });
@@ -81,8 +76,7 @@ describe('verifying through HTTP', () => {
 
     it('has a key, a nonce and a state of its own each time', async () => {
       const all = await Promise.all([1, 2, 3].map(() => shop.ask()));
-      const of = (read: (payload: Asked['payload']) => unknown) =>
-        new Set(all.map(({ payload }) => read(payload))).size;
+      const of = (read: (payload: Asked['payload']) => unknown) => new Set(all.map(({ payload }) => read(payload))).size;
       expect(of((payload) => payload['client_metadata'].jwks.keys[0].x)).to.equal(3);
       expect(of((payload) => payload['client_metadata'].jwks.keys[0].kid)).to.equal(3);
       expect([of((payload) => payload['nonce']), of((payload) => payload['state'])]).to.deep.equal([3, 3]);
@@ -122,16 +116,8 @@ describe('verifying through HTTP', () => {
       ['N25 with a nonce that is too long', { form: { wallet_nonce: 'x'.repeat(513) } }, 400],
       ['N25 with control characters in the nonce', { form: { wallet_nonce: 'a\u0000b\n' } }, 400],
       ['N26 with metadata that is not JSON', { form: { wallet_metadata: '{' } }, 400],
-      [
-        'N27 without a format that we ask for',
-        { form: { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' } },
-        400,
-      ],
-      [
-        'N28 without our client identifier prefix',
-        { form: { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' } },
-        400,
-      ],
+      ['N27 without a format that we ask for', { form: { wallet_metadata: '{"vp_formats_supported":{"mso_mdoc":{}}}' } }, 400],
+      ['N28 without our client identifier prefix', { form: { wallet_metadata: '{"client_id_prefixes_supported":["redirect_uri"]}' } }, 400],
     ];
     for (const [what, options, status] of bad) {
       it(`is not given to a wallet that posts ${what}`, async () => {
@@ -185,8 +171,7 @@ describe('verifying through HTTP', () => {
         return [status, ended, failure?.message.includes('untrusted_chain')];
       };
       expect(await attempt()).to.deep.equal([400, 'failed', true]);
-      const trust = (trustAnchors: unknown) =>
-        shop.call('PATCH', '/verifier/config/trusting', { trustAnchors });
+      const trust = (trustAnchors: unknown) => shop.call('PATCH', '/verifier/config/trusting', { trustAnchors });
       expect((await trust([{ certificate: shop.anchor }])).status).to.equal(200);
       expect(await attempt()).to.deep.equal([200, 'completed', undefined]);
       expect((await trust([{ keyChainId: 'signing' }])).status, 'our own authority').to.equal(200);
@@ -204,3 +189,193 @@ describe('verifying through HTTP', () => {
     });
   });
 });
+
+describe('what a wallet discloses', () => {
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    shop = await Shop.open();
+    held = await shop.issue('card-status');
+    const webhook = { url: `${shop.backend.url}/hook` };
+    await shop.configure({ id: 'all', values: undefined, webhook });
+    await shop.configure({ id: 'asked', values: 'requested', webhook });
+  });
+  after(() => shop.close());
+  beforeEach(() => shop.backend.forget());
+
+  const presented = async (configuration: string, names?: readonly string[]) => {
+    const asked = await shop.ask(configuration);
+    const answer = await shop.post(asked, await formOf(asked, { card: [bind(asked, held, names)] }));
+    expect(answer.status, answer.text).to.equal(200);
+    const [{ values }] = (await shop.session(asked.session)).credentials;
+    expect(shop.backend.calls[0]?.body.credentials[0].values).to.deep.equal(values);
+    return values;
+  };
+
+  it('reaches the backend whole, without what binds it to its holder and its status', async () => {
+    const values = await presented('all');
+    expect(values).to.deep.include({ name: 'Ada', age: 36, vct: 'urn:card:1' });
+    expect(values).to.not.have.any.keys('cnf', 'status', '_sd', '_sd_alg');
+  });
+  it('is what was disclosed, and nothing that was withheld', async () => {
+    expect(await presented('all', ['name']))
+      .to.deep.include({ name: 'Ada' })
+      .and.not.have.property('age');
+  });
+  it('is cut to what was asked for where the configuration says so', async () => {
+    expect(await presented('asked')).to.deep.equal({ name: 'Ada' });
+  });
+
+  it('may be asked for longer than sessions are kept', async () => {
+    expect((await shop.call('PUT', '/session-config', { ttlSeconds: 60 })).status).to.equal(200);
+    await shop.configure({ id: 'patient', lifeTime: 100_000 });
+    const asked = await shop.ask('patient');
+    const { createdAt, expiresAt } = await shop.session(asked.session);
+    expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(100_000_000);
+    expect(asked.payload['exp'] - asked.payload['iat']).to.equal(100_000);
+    await shop.call('DELETE', '/session-config');
+  });
+});
+
+describe('the status of a presented credential, through HTTP', () => {
+  describe('issued and verified by one service', () => {
+    let shop: Shop;
+
+    before(async () => {
+      shop = await Shop.open({ statusListConfig: { bits: 2 } });
+    });
+    after(() => shop.close());
+
+    const change = async (held: Held, status: number) => {
+      const json = { sessionId: held.session, status };
+      const answer = await shop.call('POST', '/session/revoke', json, shop.acme.token);
+      expect(answer.status, answer.text).to.equal(201);
+      expect(answer.body).to.deep.equal({ ...json, changed: 1 });
+    };
+    const attempt = async (held: Held) => {
+      const asked = await shop.ask();
+      const { status, text } = await shop.present(asked, held);
+      expect(text, 'the wallet learns no reason').to.not.match(/revoked|suspended/);
+      const seen = await shop.session(asked.session);
+      return [status, seen['status'], seen['failure']?.message ?? ''];
+    };
+
+    it('N140 N141 decides at once, and a suspended credential can be reinstated', async () => {
+      const held = await shop.issue('card-status');
+      expect((await attempt(held)).slice(0, 2)).to.deep.equal([200, 'completed']);
+      await change(held, 2);
+      expect(await attempt(held)).to.satisfy(refusedFor('status_suspended'));
+      await change(held, 0);
+      expect((await attempt(held)).slice(0, 2)).to.deep.equal([200, 'completed']);
+      await change(held, 1);
+      expect(await attempt(held)).to.satisfy(refusedFor('status_revoked'));
+    });
+
+    it('is its own: others of the same list stay valid', async () => {
+      const [one, other] = [await shop.issue('card-status'), await shop.issue('card-status')];
+      const uri = (held: Held) => decode(held.text).payload['status'].status_list.uri;
+      expect(uri(one)).to.equal(uri(other));
+      await change(one, 1);
+      expect(await attempt(one)).to.satisfy(refusedFor('status_revoked'));
+      expect((await attempt(other)).slice(0, 2)).to.deep.equal([200, 'completed']);
+    });
+
+    it('cannot be changed by another tenant, nor where there is none', async () => {
+      const held = await shop.issue('card-status');
+      const foreign = await shop.call('POST', '/session/revoke', { sessionId: held.session, status: 1 });
+      expect([foreign.status, foreign.body.code]).to.deep.equal([404, 'not_found']);
+      expect((await attempt(held))[0]).to.equal(200);
+      const plain = { sessionId: (await shop.issue('card')).session, status: 1 };
+      expect((await shop.call('POST', '/session/revoke', plain, shop.acme.token)).status).to.equal(409);
+    });
+  });
+
+  describe('issued by another service', () => {
+    let issuer: TestService;
+    let verifier: TestService;
+    let guarded: TestService;
+    let acme: { id: string; token: string };
+    let held: Held;
+    const tokens = new Map<TestService, string>();
+
+    before(async () => {
+      [issuer, verifier, guarded] = await Promise.all([
+        startTestService(),
+        startTestService({ OUTBOUND_ALLOW: 'localhost' }),
+        startTestService({ OUTBOUND_ALLOW: '' }),
+      ]);
+      acme = await createTenant(issuer, 'acme');
+      await issuer.call('POST', '/issuer/config', {
+        token: acme.token,
+        json: { display: [{ name: 'Acme', locale: 'en' }] },
+      });
+      const card = {
+        id: 'card',
+        config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
+        vct: 'urn:card:1',
+        claims: { name: 'Ada' },
+        disclosureFrame: { _sd: ['name'] },
+        statusManagement: true,
+      };
+      await issuer.call('POST', '/issuer/credentials', { token: acme.token, json: card });
+      held = await issue(issuer, acme, 'card');
+      const chain = await issuer.call('GET', '/key-chain/signing', { token: acme.token });
+      const trustAnchors = [{ certificate: chain.body.rootCertificate }];
+      for (const service of [verifier, guarded]) {
+        const { token } = await createTenant(service, 'shop');
+        tokens.set(service, token);
+        const json = { id: 'check', dcql_query: QUERY, trustAnchors };
+        const written = await service.call('POST', '/verifier/config', { token, json });
+        expect(written.status, written.text).to.equal(201);
+      }
+    });
+    after(async () => {
+      await Promise.all([verifier.close(), guarded.close()]);
+    });
+
+    const attempt = async (service: TestService) => {
+      const token = tokens.get(service) ?? '';
+      const asked = await ask(service, token, 'check');
+      const { status } = await present(service, asked, held);
+      const seen = (await service.call('GET', `/session/${asked.session}`, { token })).body;
+      return [status, seen.status, seen.failure?.message ?? ''];
+    };
+
+    it('is fetched from there, and believed under the anchor of the credential', async () => {
+      const [status, ended, message] = await attempt(verifier);
+      expect([status, ended], String(message)).to.deep.equal([200, 'completed']);
+    });
+
+    it('N147 is not fetched from an address that may not be called', async () => {
+      expect(await attempt(guarded)).to.satisfy(refusedFor('status_unavailable'));
+    });
+
+    it('N145 refuses while it cannot be fetched', async () => {
+      await issuer.close();
+      const late = await startTestService({ OUTBOUND_ALLOW: 'localhost' });
+      try {
+        const { token } = await createTenant(late, 'shop');
+        tokens.set(late, token);
+        const { body } = await verifier.call('GET', '/verifier/config/check', {
+          token: tokens.get(verifier) ?? '',
+        });
+        const json = { id: 'check', dcql_query: QUERY, trustAnchors: body.trustAnchors };
+        await late.call('POST', '/verifier/config', { token, json });
+        expect(await attempt(late)).to.satisfy(refusedFor('status_unavailable'));
+      } finally {
+        await late.close();
+      }
+      expect((await attempt(verifier))[0], 'who has a copy uses it for its ttl').to.equal(200);
+    });
+  });
+});
+
+/** The answer to the wallet, the session's status and the reason for the operator. */
+function refusedFor(reason: string): (result: unknown[]) => boolean {
+  return ([status, ended, message]) => {
+    expect([status, ended]).to.deep.equal([400, 'failed']);
+    expect(message).to.include(reason);
+    return true;
+  };
+}

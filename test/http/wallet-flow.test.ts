@@ -20,9 +20,7 @@ const CITIZEN = {
 function example(file: string, backend: Backend): Record<string, unknown> {
   const text = readFileSync(new URL(`../../config/examples/demo/${file}`, import.meta.url), 'utf8');
   const values: Record<string, string> = { DEMO_BACKEND: backend.url, DEMO_API_KEY: KEY };
-  return JSON.parse(
-    text.replaceAll(/\$\{([A-Z_]+)\}/g, (_, placeholder: string) => values[placeholder] ?? ''),
-  );
+  return JSON.parse(text.replaceAll(/\$\{([A-Z_]+)\}/g, (_, placeholder: string) => values[placeholder] ?? ''));
 }
 
 for (const { name, open } of databases()) {
@@ -36,9 +34,7 @@ for (const { name, open } of databases()) {
       database = await open();
       if (database === undefined) return this.skip();
       backend = await Backend.start();
-      backend.on('/claims', (response, call) =>
-        response.end(JSON.stringify({ [call.body.credential_configuration_id]: CITIZEN })),
-      );
+      backend.on('/claims', (response, call) => response.end(JSON.stringify({ [call.body.credential_configuration_id]: CITIZEN })));
       service = await startTestService({ DATABASE_URL: database.url });
       const json = example('tenant.json', backend);
       const root = await service.rootToken();
@@ -110,9 +106,7 @@ for (const { name, open } of databases()) {
       expect(call?.headers).to.include({ 'content-type': 'application/json', 'x-api-key': KEY });
       const completed = await session(id);
       expect(completed).to.include({ status: 'completed', kind: 'issuance' });
-      expect(completed.deliveries.map((delivery: { result: string }) => delivery.result)).to.deep.equal([
-        'delivered',
-      ]);
+      expect(completed.deliveries.map((delivery: { result: string }) => delivery.result)).to.deep.equal(['delivered']);
       expect(JSON.stringify(completed), 'the code is nowhere').to.not.include('493536');
 
       expect(await failureOf(wallet.accept(uri, { txCode: '493536' }))).to.include('invalid_grant');
@@ -161,10 +155,7 @@ for (const { name, open } of databases()) {
 
         backend.forget();
         const second = await request(configuration);
-        const refused = await wallet.present(
-          await wallet.readRequest(second.uri),
-          credential as StoredCredential,
-        );
+        const refused = await wallet.present(await wallet.readRequest(second.uri), credential as StoredCredential);
         expect(refused.status).to.equal(400);
         expect(refused.body['error']).to.equal('invalid_request');
         expect(JSON.stringify(refused.body), 'the wallet learns no reason').to.not.include('revoked');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ConfigFolder } from '../support/config-folder.ts';
-import { runCommand } from '../support/run-command.ts';
+import { runCommand } from '../support/programs.ts';
 import { certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -52,10 +52,7 @@ const presentations = async (): Promise<readonly [string, object][]> => {
     ['signer', { trustAnchors: [{ certificate: pem(leaf) }], dcql_query: { credentials: [QUERY] } }],
     ['pin', { trustAnchors: [{ certificate: pem(root), pin: true }], dcql_query: { credentials: [QUERY] } }],
     ['copies', { dcql_query: { credentials: [{ ...QUERY, require_cryptographic_holder_binding: false }] } }],
-    [
-      'copies-of-mdocs',
-      { dcql_query: { credentials: [{ ...MDOC_QUERY, require_cryptographic_holder_binding: false }] } },
-    ],
+    ['copies-of-mdocs', { dcql_query: { credentials: [{ ...MDOC_QUERY, require_cryptographic_holder_binding: false }] } }],
     [
       'mdoc-confirms',
       {
@@ -85,8 +82,7 @@ describe('Warnings of a tenant without a profile', () => {
     expect(JSON.stringify(answer.body.warnings), path).to.not.match(PROFILE_TERMS);
     return answer.body.warnings;
   };
-  const rulesOf = (warnings: readonly Warning[]) =>
-    Object.fromEntries(warnings.map((w) => [w.member, w.rule]));
+  const rulesOf = (warnings: readonly Warning[]) => Object.fromEntries(warnings.map((w) => [w.member, w.rule]));
 
   it('name general rules for an issuer that contradicts HAIP and the ARF', async () => {
     expect(rulesOf(await written('POST', '/issuer/config', ISSUANCE))).to.deep.equal({

@@ -29,8 +29,7 @@ export const EXPECTED: readonly Expected[] = [
     tool: '@openid4vc',
     flows: ['deferred'],
     says: /^Error retrieving deferred credentials from the service "\{\\"credentials\\":\[/,
-    reason:
-      'it takes a `notification_id` beside deferred credentials for a fault, which is where OpenID4VCI 1.0 section 9.2 has it',
+    reason: 'it takes a `notification_id` beside deferred credentials for a fault, which is where OpenID4VCI 1.0 section 9.2 has it',
     test: 'http/independent-wallets.test.ts: but for a fault of theirs, which is still there',
   },
   {

@@ -1,15 +1,5 @@
 import { strict as assert } from 'node:assert';
-import {
-  CLAIMS,
-  COPIES,
-  configurationOf,
-  type Issued,
-  isStrict,
-  type JudgedTenant,
-  PAGE,
-  questionOf,
-  SHOWN,
-} from './tenant.ts';
+import { CLAIMS, COPIES, configurationOf, type Issued, isStrict, type JudgedTenant, PAGE, questionOf, SHOWN } from './tenant.ts';
 import type { Format, Profile } from './verdict.ts';
 import type { Answer, Order, PageRequest, WalletRun } from './wallet.ts';
 
@@ -38,16 +28,7 @@ export type Flow = keyof typeof FLOWS;
 
 /** What is done with a credential that somebody else may have issued. */
 export const PRESENTING: readonly Flow[] = [
-  ...([
-    'sameDevice',
-    'crossDevice',
-    'plain',
-    'page',
-    'unsignedPage',
-    'severalSigners',
-    'encrypted',
-    'revoked',
-  ] as const),
+  ...(['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'severalSigners', 'encrypted', 'revoked'] as const),
 ];
 
 /** Where a tool is a wallet provider, too. */
@@ -71,8 +52,7 @@ type Session = {
 export function forbids(profile: Profile, flow: Flow): string | undefined {
   if (!isStrict(profile)) return undefined;
   if (flow === 'plain') return 'answers in the clear (HAIP 1.0 section 5.1)';
-  if (flow === 'crossDevice')
-    return 'a request by a link needs an address to come back to (HAIP 1.0 section 5.1)';
+  if (flow === 'crossDevice') return 'a request by a link needs an address to come back to (HAIP 1.0 section 5.1)';
   return undefined;
 }
 
@@ -137,11 +117,7 @@ async function issue(stage: Stage, wanted: Wanted, issued: Issued['issued'] = 'a
 }
 
 /** @returns what the wallet has received, and the session of the offer. */
-async function offered(
-  stage: Stage,
-  wanted: Wanted,
-  issued: Issued['issued'] = 'at-once',
-): Promise<{ session: string; copies: number }> {
+async function offered(stage: Stage, wanted: Wanted, issued: Issued['issued'] = 'at-once'): Promise<{ session: string; copies: number }> {
   const { uri, session } = await offer(stage, issued, wanted);
   const copies = await stage.wallet.accept({ grant: 'pre_authorized_code', ...wanted, offer: uri });
   return { session, copies };
@@ -173,9 +149,7 @@ async function deferred(stage: Stage): Promise<void> {
 
 async function promised({ tenant }: Stage, session: string, accepting: Promise<unknown>): Promise<string> {
   for (let tries = 0; tries < 100; tries++) {
-    const waiting = await tenant.admin.get<{ transactionId: string }[]>(
-      `/issuer/deferred?session=${session}`,
-    );
+    const waiting = await tenant.admin.get<{ transactionId: string }[]>(`/issuer/deferred?session=${session}`);
     if (waiting[0] !== undefined) return waiting[0].transactionId;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
@@ -186,13 +160,8 @@ async function promised({ tenant }: Stage, session: string, accepting: Promise<u
 async function present(stage: Stage, question: string): Promise<{ answer: Answer; session: string }> {
   const requestId = questionOf(stage.format, question);
   const body = { response_type: 'uri', requestId };
-  const asked = await stage.tenant.admin.post<{ uri: string; crossDeviceUri?: string; session: string }>(
-    '/verifier/offer',
-    body,
-  );
-  const answer = await stage.wallet.present(
-    question === 'back' || question === 'posted' ? asked.uri : (asked.crossDeviceUri ?? asked.uri),
-  );
+  const asked = await stage.tenant.admin.post<{ uri: string; crossDeviceUri?: string; session: string }>('/verifier/offer', body);
+  const answer = await stage.wallet.present(question === 'back' || question === 'posted' ? asked.uri : (asked.crossDeviceUri ?? asked.uri));
   return { answer, session: asked.session };
 }
 
@@ -215,10 +184,7 @@ async function presentedToPage(stage: Stage, question: string): Promise<void> {
   await issue(stage, {});
   const requestId = questionOf(stage.format, question);
   const body = { response_type: 'dc-api', requestId, origin: PAGE };
-  const asked = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>(
-    '/verifier/offer',
-    body,
-  );
+  const asked = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>('/verifier/offer', body);
   const data = await stage.wallet.presentToPage(asked.dcApi, PAGE);
   const answer = await fetch(asked.uri, {
     method: 'POST',

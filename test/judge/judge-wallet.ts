@@ -45,11 +45,7 @@ export async function judgeWallet(
 }
 
 /** Whether a tenant under `haip` issues to the wallet because of what the tool itself publishes. */
-async function judgeOwnList(
-  wallet: JudgedWallet,
-  service: JudgedService,
-  surroundings: Surroundings,
-): Promise<Row | undefined> {
+async function judgeOwnList(wallet: JudgedWallet, service: JudgedService, surroundings: Surroundings): Promise<Row | undefined> {
   if (wallet.ownTrust === undefined) return undefined;
   const tenant = await JudgedTenant.open(service, 'haip', await wallet.ownTrust(), surroundings);
   try {

@@ -17,12 +17,8 @@ import { placeOf, RESULTS, type Row, reasonOf, type Tool } from './verdict.ts';
 
 async function main(options: Options): Promise<boolean> {
   const { service: given } = options;
-  const service =
-    given === undefined
-      ? await ownService()
-      : await givenService(given.address, given.clientId, given.secret);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void service.stop().then(() => process.exit(130)));
+  const service = given === undefined ? await ownService() : await givenService(given.address, given.clientId, given.secret);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void service.stop().then(() => process.exit(130)));
   try {
     const judgement = await judgeAll(service, options);
     if (options.write) write(judgement);
@@ -75,9 +71,7 @@ function write(judgement: Judgement): void {
 function conclude(rows: readonly Row[]): boolean {
   const against = rows.filter((row) => row.result === 'fails');
   const open = unexplained(rows);
-  console.log(
-    `\n${rows.length} verdicts, ${against.length} against the service, ${open.length} of them without a reason`,
-  );
+  console.log(`\n${rows.length} verdicts, ${against.length} against the service, ${open.length} of them without a reason`);
   for (const row of open) console.log(`  ${placeOf(row)}: ${row.detail}`);
   return open.length === 0;
 }

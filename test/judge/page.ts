@@ -27,9 +27,7 @@ function tablesOf({ date, tools, rows }: Judgement): string {
     `Judged on ${date}: ${summary.join(', ')}.`,
     ['| Tool | Version | What it is |', '|---|---|---|', ...tools.map(toolLine)].join('\n'),
     ...tools.map(({ name }) => tableOf(name, rows, reasons)).filter((table) => table !== ''),
-    ...(reasons.length === 0
-      ? []
-      : [`### Why some fail\n\n${reasons.map((one, at) => `${at + 1}. ${one}`).join('\n')}`]),
+    ...(reasons.length === 0 ? [] : [`### Why some fail\n\n${reasons.map((one, at) => `${at + 1}. ${one}`).join('\n')}`]),
   ].join('\n\n');
 }
 
@@ -62,8 +60,7 @@ function tableOf(tool: string, all: readonly Row[], reasons: readonly string[]):
     return `| ${flow} | ${found.map((row) => short(row, cell)).join(' | ')} |`;
   });
   const head = `| Flow | ${columns.map(({ profile, format }) => `${profile}, ${format}`).join(' | ')} |`;
-  const table =
-    wide.length === 0 ? [] : [[head, `|---|${columns.map(() => '---|').join('')}`, ...wide].join('\n')];
+  const table = wide.length === 0 ? [] : [[head, `|---|${columns.map(() => '---|').join('')}`, ...wide].join('\n')];
   const notes = notesOf(rows);
   return rows.length === 0 ? '' : [`### ${tool}`, ...flat, ...table, ...notes].join('\n\n');
 }
@@ -76,11 +73,8 @@ function short(row: Row | undefined, cell: (row: Row | undefined) => string): st
 
 function notesOf(rows: readonly Row[]): readonly string[] {
   const notes = rows
-    .filter(
-      ({ result, profile }) => profile !== undefined && (result === 'lacking' || result === 'forbidden'),
-    )
+    .filter(({ result, profile }) => profile !== undefined && (result === 'lacking' || result === 'forbidden'))
     .map(({ result, flow, detail }) => `- ${RESULTS[result]}: ${flow}: ${detail}`);
-  for (const { result, detail } of rows)
-    if (result === 'works' && detail !== undefined) notes.push(`- \\*: ${detail}`);
+  for (const { result, detail } of rows) if (result === 'works' && detail !== undefined) notes.push(`- \\*: ${detail}`);
   return notes.length === 0 ? [] : [[...new Set(notes)].join('\n')];
 }

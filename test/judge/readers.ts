@@ -9,10 +9,7 @@ import { configurationOf, isStrict, JudgedTenant } from './tenant.ts';
 import { type Format, PROFILES, type Profile, type Row, reasonOf, type Tool, within } from './verdict.ts';
 
 const READ_SECONDS = 30;
-const READERS = { mso_mdoc: '@owf/mdoc', 'dc+sd-jwt': '@sd-jwt/sd-jwt-vc' } as const satisfies Record<
-  Format,
-  string
->;
+const READERS = { mso_mdoc: '@owf/mdoc', 'dc+sd-jwt': '@sd-jwt/sd-jwt-vc' } as const satisfies Record<Format, string>;
 const FLOW = 'what was issued is read: signature, path to the authority, digests';
 
 export const READER_TOOLS: readonly Tool[] = Object.values(READERS).map((name) => ({
@@ -59,10 +56,7 @@ type Reading = {
   readonly anchors: readonly string[];
 };
 
-async function read(
-  oracles: Oracles,
-  { tenant, profile, format, authorities, anchors }: Reading,
-): Promise<void> {
+async function read(oracles: Oracles, { tenant, profile, format, authorities, anchors }: Reading): Promise<void> {
   const { uri } = await tenant.admin.post<{ uri: string }>('/issuer/offer', {
     ...{ response_type: 'uri', flow: 'pre_authorized_code' },
     credentialConfigurationIds: [configurationOf({ issued: 'at-once', format })],

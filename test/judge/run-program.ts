@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Row, reasonOf, type Tool } from './verdict.ts';
 
 export type Ended = { readonly code: number | undefined; readonly output: string };
 
@@ -36,3 +38,32 @@ export function runProgram(
 
 /** The end of it says what went wrong. */
 const MAX_OUTPUT = 100_000;
+
+const RUN = fileURLToPath(new URL('../schemathesis/run.ts', import.meta.url));
+const FLOW = 'requests that are generated from the API document, as three accounts';
+const SECONDS = 1800;
+
+/** @param program Schemathesis. It gets a service of its own, whose data it may break. */
+export async function judgeByRequests(program: string, examples: number): Promise<{ readonly tool: Tool; readonly row: Row }> {
+  const { output } = await runProgram(program, ['--version'], 30);
+  const version = /[\d.]+\d/.exec(output)?.[0] ?? '?';
+  const about = `generated requests, up to ${examples} for each operation; it knows no profiles`;
+  const tool = { name: 'Schemathesis', version, about };
+  const place = { tool: tool.name, flow: FLOW };
+  const environment = { ...process.env, SCHEMATHESIS: program };
+  const options = [RUN, '--', '--max-examples', String(examples)];
+  const { code, output: report } = await runProgram(process.execPath, options, SECONDS, environment);
+  if (code === 0) return { tool, row: { ...place, result: 'works' } };
+  if (code === undefined) return { tool, row: { ...place, result: 'fails', detail: `not done in ${SECONDS} s` } };
+  console.error(report);
+  const detail = reasonOf(
+    report
+      .split('\n')
+      .filter((line) => line.startsWith(REFUSED))
+      .join('; ') || 'reports',
+  );
+  return { tool, row: { ...place, result: 'fails', detail } };
+}
+
+/** How the run names a request that the document allows and the service refuses; everything else is a report. */
+const REFUSED = 'allowed by the document';

@@ -21,11 +21,7 @@ const ANSWER_SECONDS = 10;
  * One that is judged where it runs; `stop` removes whatever tenant of the judgement is still there.
  * @throws UsageFault when it does not answer, or takes the credentials for no root client's.
  */
-export async function givenService(
-  address: string,
-  clientId: string,
-  secret: string,
-): Promise<JudgedService> {
+export async function givenService(address: string, clientId: string, secret: string): Promise<JudgedService> {
   const root = new AdminClient(address, clientId, secret);
   try {
     await within(ANSWER_SECONDS, 'its answer', root.get('/tenant'));
@@ -41,8 +37,7 @@ export async function givenService(
           await within(ANSWER_SECONDS, 'its answer', root.delete(`/tenant/${id}`));
         } catch (error) {
           // A set-up may have failed before there was one.
-          if (!/ answered 404: /.test(reasonOf(error)))
-            console.error(`the tenant ${id} is still there: ${reasonOf(error)}`);
+          if (!/ answered 404: /.test(reasonOf(error))) console.error(`the tenant ${id} is still there: ${reasonOf(error)}`);
         }
       }
     },
@@ -51,8 +46,7 @@ export async function givenService(
 
 function whyNot(error: unknown): string {
   const reason = reasonOf(error);
-  if (/^no access token .*: 40[01] .*invalid_client/.test(reason))
-    return `refuses the credentials: ${reason}`;
+  if (/^no access token .*: 40[01] .*invalid_client/.test(reason)) return `refuses the credentials: ${reason}`;
   if (/ answered 403: /.test(reason)) return `takes them for another client than root: ${reason}`;
   if (/^(fetch failed|its answer)/.test(reason)) return `cannot be reached: ${reason}`;
   return `does not answer as Vidimus does: ${reason}`;

@@ -49,8 +49,7 @@ export const isStrict = (profile: Profile): boolean => profile !== 'none';
  */
 const KINDS = ['at-once', 'later', 'by-two-keys', 'after-showing'] as const;
 export type Issued = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
-export const configurationOf = ({ issued, format }: Issued): string =>
-  `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
+export const configurationOf = ({ issued, format }: Issued): string => `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
 
 export const questionOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
 
@@ -119,8 +118,7 @@ export class JudgedTenant {
     await admin.post('/key-chain', { id: 'further', usages: ['access'] });
     if (profile === 'eu') {
       await admin.post('/registrar/config', authorities.registrar.login());
-      for (const keyChainId of ['access', 'further'])
-        await admin.post('/registrar/access-certificate', { keyChainId });
+      for (const keyChainId of ['access', 'further']) await admin.post('/registrar/access-certificate', { keyChainId });
     }
     await tenant.#configure(trust, backend, anchors);
     return tenant;
@@ -136,11 +134,7 @@ export class JudgedTenant {
     return removeTenant(this.#service, this.id);
   }
 
-  async #configure(
-    trust: Readonly<Record<string, unknown>>,
-    backend: string,
-    anchors: readonly string[],
-  ): Promise<void> {
+  async #configure(trust: Readonly<Record<string, unknown>>, backend: string, anchors: readonly string[]): Promise<void> {
     const trustAnchors = [{ keyChainId: 'issuer' }, ...anchors.map((certificate) => ({ certificate }))];
     const issuer = { id: 'issuer', usages: ['signing'], country: 'GB', organization: 'Ministry of Examples' };
     await this.admin.post('/key-chain', issuer);
@@ -169,8 +163,7 @@ export class JudgedTenant {
           responseMode: 'direct_post',
           trustAnchors,
         });
-      for (const issued of KINDS)
-        await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
+      for (const issued of KINDS) await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
     }
     const info = { name: 'Ministry of Examples', country: 'GB', streetAddress: '1 Whitehall', uri: PAGE };
     const entity = { type: 'internal', issuerKeyChainId: 'issuer', revocationKeyChainId: 'issuer', info };

@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import type { Authorities } from '../demo/authorities.ts';
 import { credoWallets } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
-import { judgeByRequests } from './generated-requests.ts';
 import { judgeWallet } from './judge-wallet.ts';
 import type { Options, ToolName } from './options.ts';
 import { judgeByReaders, READER_TOOLS } from './readers.ts';
-import { runProgram } from './run-program.ts';
+import { judgeByRequests, runProgram } from './run-program.ts';
 import type { JudgedService } from './service.ts';
 import type { Row, Tool } from './verdict.ts';
 import type { JudgedWallet } from './wallet.ts';
@@ -87,9 +86,7 @@ async function byReaders({ service, authorities, backend, tell }: Court): Promis
 async function startEudiDev(tools: string | undefined, authorities: Authorities): Promise<EudiDev> {
   const program = programIn(tools, 'eudi-dev');
   const note = `${program}.version`;
-  const said = existsSync(note)
-    ? readFileSync(note, 'utf8')
-    : (await runProgram(program, ['version'], 10)).output;
+  const said = existsSync(note) ? readFileSync(note, 'utf8') : (await runProgram(program, ['version'], 10)).output;
   return EudiDev.start(program, { version: said.trim().split('\n')[0] ?? '?', authorities });
 }
 

@@ -39,9 +39,7 @@ const MAX_REASON = 400;
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
   const text = withoutProblem(error instanceof Error ? error.message : String(error)) + cause;
-  const line = text
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/'?https?:\/\/(localhost|127\.0\.0\.1)[^\s'"]*'?/g, 'the service');
+  const line = text.replaceAll(/\s+/g, ' ').replaceAll(/'?https?:\/\/(localhost|127\.0\.0\.1)[^\s'"]*'?/g, 'the service');
   return line.trim().slice(0, MAX_REASON);
 }
 

@@ -38,21 +38,15 @@ export function judge({ files }: Report, listed: readonly Listed[]): { lines: st
       if (!UNNOTICED.includes(status)) continue;
       unnoticed++;
       const check = textAt(source, location);
-      const known = listed.find(
-        (one) => one.file === file && one.check === check && (one.becomes ?? replacement) === replacement,
-      );
+      const known = listed.find((one) => one.file === file && one.check === check && (one.becomes ?? replacement) === replacement);
       if (known === undefined) lines.push(`${file}:${location.start.line} ${check} may be ${replacement}`);
       else used.add(known);
     }
   }
   const isComplete = lines.length === 0;
-  for (const one of listed)
-    if (one.file in files && !used.has(one))
-      lines.push(`${one.file} ${one.check} is noticed: no longer list it`);
+  for (const one of listed) if (one.file in files && !used.has(one)) lines.push(`${one.file} ${one.check} is noticed: no longer list it`);
   const share = noticed / Math.max(1, noticed + unnoticed);
-  lines.push(
-    `${noticed} of ${noticed + unnoticed} checks noticed, ${(share * 100).toFixed(1)} %; ${used.size} listed survivors`,
-  );
+  lines.push(`${noticed} of ${noticed + unnoticed} checks noticed, ${(share * 100).toFixed(1)} %; ${used.size} listed survivors`);
   return { lines, isGood: isComplete && share >= GOAL };
 }
 

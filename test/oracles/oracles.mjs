@@ -39,8 +39,7 @@ const mdocContext = (CoseKey) => ({
   },
   x509: {
     getIssuerNameField: ({ certificate, field }) => fieldsOf(new X509Certificate(certificate).issuer, field),
-    getPublicKey: ({ certificate }) =>
-      CoseKey.fromJwk(new X509Certificate(certificate).publicKey.export({ format: 'jwk' })),
+    getPublicKey: ({ certificate }) => CoseKey.fromJwk(new X509Certificate(certificate).publicKey.export({ format: 'jwk' })),
     verifyCertificateChain: ({ trustedCertificates, x5chain }) => {
       const chain = x5chain.map((der) => new X509Certificate(der));
       const anchors = trustedCertificates.map((der) => new X509Certificate(der));
@@ -119,9 +118,7 @@ async function readSdJwtVc(text, anchor) {
     hasher: (data, algorithm) => digest(data, algorithm),
     hashAlg: 'sha-256',
     verifier: (data, signature) =>
-      createVerify('sha256')
-        .update(data)
-        .verify({ key: leaf.publicKey, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url')),
+      createVerify('sha256').update(data).verify({ key: leaf.publicKey, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url')),
     loadTypeMetadataFormat: false,
     statusVerifier: () => true,
     statusListFetcher: async (uri) => {
@@ -151,8 +148,7 @@ function verifiedLeaf(chain, anchors, now) {
   certificates.forEach((certificate, index) => {
     const issuers = index + 1 < certificates.length ? [certificates[index + 1]] : anchors;
     if (!issuers.some((issuer) => certificate.verify(issuer.publicKey))) throw new Error('no path');
-    if (new Date(certificate.validFrom) > now || new Date(certificate.validTo) < now)
-      throw new Error('expired');
+    if (new Date(certificate.validFrom) > now || new Date(certificate.validTo) < now) throw new Error('expired');
   });
   if (certificates.length === 0) throw new Error('no certificate');
   return certificates[0];
@@ -160,9 +156,7 @@ function verifiedLeaf(chain, anchors, now) {
 
 const certificateOf = (text) => new X509Certificate(Buffer.from(text, 'base64'));
 const verifies = (data, signature, key) =>
-  createVerify('sha256')
-    .update(data)
-    .verify({ key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
+  createVerify('sha256').update(data).verify({ key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'));
 
 /**
  * Verifies presentations of SD-JWT VCs with their key binding and their status.
@@ -181,8 +175,7 @@ async function judgeSdJwtVcs(texts, { anchors, nonce, seconds, lists }) {
       hasher: (data, algorithm) => digest(data, algorithm),
       hashAlg: 'sha-256',
       verifier: (data, signature) => verifies(data, signature, leaf.publicKey),
-      kbVerifier: (data, signature, { cnf }) =>
-        verifies(data, signature, createPublicKey({ key: cnf.jwk, format: 'jwk' })),
+      kbVerifier: (data, signature, { cnf }) => verifies(data, signature, createPublicKey({ key: cnf.jwk, format: 'jwk' })),
       loadTypeMetadataFormat: false,
       statusVerifier: () => true,
       statusListFetcher: async (uri) => lists[uri] ?? Promise.reject(new Error('no list')),
@@ -227,9 +220,7 @@ async function judgeMdocs(texts, { anchors, transcript, seconds }) {
 
 /** Bytes as base64url and dates as text, since the result is JSON. */
 const plain = (_name, value) =>
-  value instanceof Uint8Array || value?.type === 'Buffer'
-    ? Buffer.from(value.data ?? value).toString('base64url')
-    : value;
+  value instanceof Uint8Array || value?.type === 'Buffer' ? Buffer.from(value.data ?? value).toString('base64url') : value;
 
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);

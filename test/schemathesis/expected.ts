@@ -26,10 +26,7 @@ const ALL: readonly Expected[] = [
   { paths: ['/client/{id}/secret'], check: 'positive_data_acceptance', statuses: [...ANSWERS, 410] },
   // A request can be answered once, and a delivery is told as long as it is kept.
   {
-    paths: [
-      ...['/{tenant}/response/{requestId}', '/{tenant}/dc-api/{requestId}'],
-      '/session/{id}/deliveries/{deliveryId}/retry',
-    ],
+    paths: [...['/{tenant}/response/{requestId}', '/{tenant}/dc-api/{requestId}'], '/session/{id}/deliveries/{deliveryId}/retry'],
     check: 'positive_data_acceptance',
     statuses: [...ANSWERS, 410],
   },
@@ -39,14 +36,7 @@ const ALL: readonly Expected[] = [
     paths: [
       ...['/tenant', '/tenant/{id}', '/issuer/config', '/issuer/credentials', '/issuer/credentials/{id}'],
       ...['/issuer/offer', '/verifier/config', '/verifier/config/{id}', '/verifier/offer', '/status-lists'],
-      ...[
-        '/status-lists/{listId}',
-        '/trust-list',
-        '/trust-list/{id}',
-        '/key',
-        '/key-chain',
-        '/key-chain/import',
-      ],
+      ...['/status-lists/{listId}', '/trust-list', '/trust-list/{id}', '/key', '/key-chain', '/key-chain/import'],
       ...['/key-chain/{id}', '/key-chain/{id}/rotate', '/certs', '/certs/{certId}', '/registrar/config'],
       ...['/registrar/access-certificate', '/registrar/registration-certificate'],
       ...['/issuer/deferred/{transactionId}/complete', '/session/revoke', '/client', '/client/{id}'],
@@ -73,7 +63,5 @@ const byPath = Map.groupBy(
 /** As a file of settings has it. */
 export const EXPECTED = [
   ...ALL.filter(({ paths }) => paths === undefined).map(settings),
-  ...[...byPath].map(
-    ([path, all]) => `\n[[operations]]\ninclude-path = "${path}"\n${all.map(settings).join('')}`,
-  ),
+  ...[...byPath].map(([path, all]) => `\n[[operations]]\ninclude-path = "${path}"\n${all.map(settings).join('')}`),
 ].join('');

@@ -18,9 +18,7 @@ const program = process.env['SCHEMATHESIS'] ?? 'schemathesis';
 const options = process.argv.slice(2).filter((option) => option !== '--');
 
 /** Calls of the many are wanted here. */
-const UNLIMITED = Object.fromEntries(
-  ['TOKEN', 'OFFER', 'NONCE', 'LOGIN'].map((group) => [`RATE_LIMIT_${group}`, '1000000']),
-);
+const UNLIMITED = Object.fromEntries(['TOKEN', 'OFFER', 'NONCE', 'LOGIN'].map((group) => [`RATE_LIMIT_${group}`, '1000000']));
 
 const OF_TENANTS = ['--include-path-regex', '^/tenant'];
 const OF_CLIENTS = ['--include-path-regex', '^/client'];
@@ -38,11 +36,10 @@ async function run(token: string, address: string, more: readonly string[]): Pro
   const reporting = ['--report', 'ndjson', '--report-ndjson-path', events];
   // How long a generator takes to make up a query says nothing of the service.
   const patience = ['--suppress-health-check', 'too_slow'];
-  const child = spawn(
-    program,
-    ['--config-file', file, 'run', `${address}/openapi.json`, ...reporting, ...patience, ...more, ...options],
-    { stdio: 'inherit', cwd: folder },
-  );
+  const child = spawn(program, ['--config-file', file, 'run', `${address}/openapi.json`, ...reporting, ...patience, ...more, ...options], {
+    stdio: 'inherit',
+    cwd: folder,
+  });
   const code = await new Promise<number>((resolve) => {
     child.once('error', () => {
       console.error(`${program} does not start; see test/README.md`);

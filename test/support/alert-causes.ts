@@ -1,16 +1,21 @@
+import { copyFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import sinon from 'sinon';
 import { LocalKms } from '../../adapters/kms/local/local-kms.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { Store } from '../../application/ports/store.ts';
+import { SYSTEM } from '../../domain/audit/audit-entry.ts';
+import type { TenantId } from '../../domain/shared/ids.ts';
 import { freePort } from '../demo/process.ts';
 import { databases, openRaw } from './databases.ts';
+import { type Scrapes, sumOf } from './metrics.ts';
+import { trustListBody } from './populated.ts';
 import { Shop } from './present.ts';
-import type { Scrapes } from './promtool.ts';
 import { RawWallet } from './raw-wallet.ts';
-import { sumOf } from './scraped.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { until } from './standby.ts';
+import { createTenant, startTestService, type TestService } from './test-service.ts';
+import { WorkerService } from './worker-service.ts';
 
 export const METRICS_TOKEN = 'a-token-of-whoever-reads-metrics';
 
@@ -26,8 +31,7 @@ export async function scrapeHealth(service: TestService): Promise<string> {
   return scrape(service.address);
 }
 
-export const measured = (environment: Readonly<Record<string, string>> = {}) =>
-  startTestService({ METRICS_TOKEN, ...environment });
+export const measured = (environment: Readonly<Record<string, string>> = {}) => startTestService({ METRICS_TOKEN, ...environment });
 
 /** What a service of its own measured before and after something happened to it. */
 export async function around(
@@ -66,8 +70,7 @@ export async function misconfigured(environment: Readonly<Record<string, string>
   return { ...(await around(async () => {}, environment)), before: '' };
 }
 
-const times = (count: number, work: () => Promise<unknown>) =>
-  Promise.all(Array.from({ length: count }, work));
+const times = (count: number, work: () => Promise<unknown>) => Promise.all(Array.from({ length: count }, work));
 const offer = (shop: Shop, more: object = {}) =>
   shop.call(
     'POST',
@@ -94,10 +97,7 @@ export async function ended(): Promise<Scrapes> {
 }
 
 /** @param lock statement that keeps what is asked for meanwhile from getting on. */
-async function whileLocked(
-  environment: Readonly<Record<string, string>>,
-  requests: number,
-): Promise<Scrapes> {
+async function whileLocked(environment: Readonly<Record<string, string>>, requests: number): Promise<Scrapes> {
   const [, postgres] = databases();
   const database = await postgres?.open();
   if (database === undefined) throw new Error('PostgreSQL is missing');
@@ -227,3 +227,125 @@ export const failingBackend = () =>
   });
 
 export const deadPort = () => freePort(createServer);
+
+/** A database from before, as `prepare` left it, in which somebody then did something. */
+async function fromBefore(
+  prepare: (shop: Shop) => Promise<unknown>,
+  change: (run: (text: string) => Promise<unknown>) => Promise<unknown> = async () => {},
+): Promise<Scrapes> {
+  const [sqlite] = databases();
+  const database = await sqlite?.open();
+  if (database === undefined) throw new Error('SQLite is missing');
+  const shop = await Shop.open({}, () => startTestService({ DATABASE_URL: database.url }));
+  await prepare(shop);
+  await shop.close();
+  const { run, close } = await openRaw(database.url);
+  await change(run);
+  await close();
+  const service = await measured({ DATABASE_URL: database.url });
+  try {
+    let after = '';
+    for (let left = 100; left > 0 && !/task="measure"/.test(after); left--) {
+      await setTimeout(50);
+      after = await scrape(service.address);
+    }
+    return { before: '', after, at: Date.now() / 1000 };
+  } finally {
+    await service.close();
+    await database.drop();
+  }
+}
+
+const succeeds = ({ status, text }: { readonly status: number; readonly text: string }) => {
+  if (status >= 300) throw new Error(`${status} ${text}`);
+};
+
+export const shortCertificate = () =>
+  fromBefore(async (shop) => {
+    const json = { usageType: 'statusList', certValidityDays: 5, rotationIntervalDays: 5 };
+    succeeds(await shop.call('POST', '/key-chain', json));
+  });
+
+export const oldTrustList = () =>
+  fromBefore(
+    async (shop) => {
+      succeeds(await shop.call('POST', '/trust-list', trustListBody('issuers', 'signing'), shop.acme.token));
+    },
+    (run) => run(`update trust_lists set next_update = ${Date.now() + 3 * 86_400_000}`),
+  );
+
+export const oldRegistration = () =>
+  fromBefore(async (shop) => {
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const exp = Math.floor(Date.now() / 1000) + 10 * 86_400;
+    const jwt = `${encode({ alg: 'ES256', typ: 'rc-rp+jwt' })}.${encode({ exp })}.${'A'.repeat(86)}`;
+    await shop.service.service.container.get(Store).forTenant(
+      'shop' as TenantId,
+      async ({ presentationConfigurations }) => {
+        const configuration = await presentationConfigurations.get('check');
+        await presentationConfigurations.put({ ...configuration, registrationCert: { jwt } });
+      },
+      { by: SYSTEM, alone: true },
+    );
+  });
+
+export const failingJob = () =>
+  fromBefore(
+    async () => {},
+    (run) => run('drop table status_lists'),
+  );
+
+/** A backup takes the place of the file of SQLite while the service runs. */
+export async function rewound(): Promise<Scrapes> {
+  const [sqlite] = databases();
+  const database = await sqlite?.open();
+  if (sqlite === undefined || database === undefined) throw new Error('SQLite is missing');
+  await (await startTestService({ DATABASE_URL: database.url })).close();
+  const backup = await sqlite.backUp(database);
+  const service = await measured({ DATABASE_URL: database.url });
+  try {
+    await createTenant(service, 'forgotten');
+    const before = await scrapeHealth(service);
+    const file = database.url.slice('sqlite:'.length);
+    for (const path of [file, `${file}-wal`, `${file}-shm`]) rmSync(path, { force: true });
+    copyFileSync(backup.url.slice('sqlite:'.length), file);
+    await until(async () => (await scrapeHealth(service)).includes('{part="history"} 0'));
+    if ((await service.call('GET', '/health/ready')).status !== 200) throw new Error('it is not ready');
+    return { before, after: await scrapeHealth(service), at: Date.now() / 1000 };
+  } finally {
+    await service.close();
+    for (const each of [database, backup]) await each.drop();
+  }
+}
+
+export async function standingJobs(): Promise<Scrapes> {
+  const { after, at } = await fromBefore(async () => {});
+  return { before: after ?? '', after, at, stands: true };
+}
+
+export async function restarts(): Promise<Scrapes> {
+  const [first, second] = [await startedAlone(), await startedAlone()];
+  return { before: first, after: second, at: Date.now() / 1000, flaps: true };
+}
+
+export async function fullHeap(): Promise<Scrapes> {
+  const held = new URL('./held-memory.ts', import.meta.url).href;
+  const after = await startedAlone({ NODE_OPTIONS: `--max-old-space-size=100 --import=${held}` });
+  return { before: '', after, at: Date.now() / 1000 };
+}
+
+/** What a process of its own measured at its start. */
+async function startedAlone(environment: Readonly<Record<string, string>> = {}): Promise<string> {
+  const service = await WorkerService.start({
+    WORKERS: '1',
+    LOG_LEVEL: 'info',
+    METRICS_TOKEN,
+    ...environment,
+  });
+  try {
+    await setTimeout(600);
+    return await scrape(service.address);
+  } finally {
+    await service.stop();
+  }
+}

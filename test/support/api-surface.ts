@@ -62,17 +62,13 @@ function expectError({ status, headers, text }: RawAnswer, surface: Surface | un
   if (surface === 'page' || (surface === undefined && type === PAGE_TYPE)) {
     // A page names no cause but a sentence for the user, and runs nothing.
     must(type === PAGE_TYPE, 'is a page');
-    must(
-      String(headers['content-security-policy'] ?? '').includes("default-src 'none'"),
-      'lets the page load nothing',
-    );
+    must(String(headers['content-security-policy'] ?? '').includes("default-src 'none'"), 'lets the page load nothing');
     must(!/<script|javascript:/i.test(text), 'is a page without scripts');
     return;
   }
   const body = JSON.parse(text);
   if (surface === 'admin') must(type === 'application/problem+json', 'is a problem');
-  if (surface === 'oauth' || surface === 'vci' || surface === 'vp')
-    must(type === 'application/json', 'is an OAuth error');
+  if (surface === 'oauth' || surface === 'vci' || surface === 'vp') must(type === 'application/json', 'is an OAuth error');
   if (type === 'application/problem+json') {
     for (const member of PROBLEM_MEMBERS) must(Object.hasOwn(body, member), `has ${member}`);
     must(body.status === status && body.requestId === headers['x-request-id'], 'says its status and id');
@@ -83,8 +79,5 @@ function expectError({ status, headers, text }: RawAnswer, surface: Surface | un
   const { error } = body;
   const description = body.error_description ?? '';
   must(typeof error === 'string' && /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/.test(error), 'names an error');
-  must(
-    typeof description === 'string' && /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(description),
-    'describes it in ASCII',
-  );
+  must(typeof description === 'string' && /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(description), 'describes it in ASCII');
 }

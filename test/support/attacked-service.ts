@@ -1,20 +1,73 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AdminClient } from '../demo/admin-client.ts';
 import { freePort, startProcess } from '../demo/process.ts';
 import { Backend } from './backend.ts';
 import { bareEnvironment } from './compile-cache.ts';
 import { WalletProvider } from './wallet-provider.ts';
 
-const ROLES = [
-  'clients:manage',
-  'issuance:manage',
-  'issuance:offer',
-  'presentation:manage',
-  'presentation:request',
-];
+const LAUNCHER = fileURLToPath(new URL('../../bootstrap/commands/vidimus.mjs', import.meta.url));
+
+export type CaseResult = {
+  readonly family: string;
+  readonly name: string;
+  readonly outcome: 'held' | 'open' | 'unclear' | 'skipped';
+  readonly seen: string;
+};
+export type AttackRun = {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly families: readonly {
+    readonly family: string;
+    readonly state: 'run' | 'skipped' | 'not run';
+    readonly reason: string;
+  }[];
+  readonly cases: readonly CaseResult[];
+};
+
+/** `npx vidimus attack` as a process of its own, with its report. */
+export async function attack(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<AttackRun> {
+  const folder = mkdtempSync(join(tmpdir(), 'vidimus-attack-'));
+  const report = join(folder, 'report.json');
+  try {
+    const child = spawn(process.execPath, [LAUNCHER, 'attack', ...args, '--json', report], {
+      env: { ...bareEnvironment(), ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const said = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        said[name] += text;
+      });
+    }
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+    const { families = [] } = readReport(report);
+    return { code, ...said, families, cases: families.flatMap(({ results }) => results) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Report = { readonly families?: readonly (AttackRun['families'][number] & { results: CaseResult[] })[] };
+
+function readReport(file: string): Report {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+/** What somebody reads who has to find out why a run is not good. */
+export const linesOf = (cases: readonly CaseResult[], outcome: CaseResult['outcome']): string[] =>
+  cases.filter((one) => one.outcome === outcome).map(({ family, name }) => `${family}: ${name}`);
+
+const ROLES = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request'];
 const VCT = 'urn:attacked:card:1';
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const SPACE = 'org.iso.18013.5.1';
@@ -34,9 +87,7 @@ export type AttackedService = {
 };
 
 /** @param environment of the service, beside what it needs. */
-export async function startAttackedService(
-  environment: Readonly<Record<string, string>> = {},
-): Promise<AttackedService> {
+export async function startAttackedService(environment: Readonly<Record<string, string>> = {}): Promise<AttackedService> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-attacked-'));
   const backend = await Backend.start();
   backend.on('/claims', { json: { deferred: true } });
@@ -65,17 +116,9 @@ export async function startAttackedService(
   };
   try {
     const tenant = await configure(address, root, backend.url, provider);
-    const target = [
-      '--vidimus',
-      address,
-      '--client-id',
-      tenant.clientId,
-      '--other-issuer',
-      `${address}/other`,
-    ];
+    const target = ['--vidimus', address, '--client-id', tenant.clientId, '--other-issuer', `${address}/other`];
     const admin = new AdminClient(address, tenant.clientId, tenant.secret);
-    const link = async (path: string, body: object) =>
-      (await admin.post<{ uri: string }>(path, { response_type: 'uri', ...body })).uri;
+    const link = async (path: string, body: object) => (await admin.post<{ uri: string }>(path, { response_type: 'uri', ...body })).uri;
     const offer: AttackedService['offer'] = (flow = 'pre_authorized_code') =>
       link('/issuer/offer', { flow, credentialConfigurationIds: ['card'] });
     const ask = () => link('/verifier/offer', { requestId: 'card' });

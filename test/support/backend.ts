@@ -11,9 +11,7 @@ export type BackendCall = {
 };
 
 /** What the backend answers at one path: a JSON value, or whatever the function does with the response. */
-export type BackendAnswer =
-  | { readonly json: unknown }
-  | ((response: ServerResponse, call: BackendCall) => void);
+export type BackendAnswer = { readonly json: unknown } | ((response: ServerResponse, call: BackendCall) => void);
 
 /** A customer's backend that remembers every call and can be told how to behave. */
 export class Backend {

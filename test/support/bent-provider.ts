@@ -2,9 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Answer =
-  | { readonly json: unknown; readonly status?: number }
-  | ((response: ServerResponse, request: ReceivedRequest) => void);
+export type Answer = { readonly json: unknown; readonly status?: number } | ((response: ServerResponse, request: ReceivedRequest) => void);
 
 export type ReceivedRequest = {
   readonly path: string;
@@ -75,9 +73,7 @@ export class BentProvider {
   }
 
   /** A token that is right in everything but what `bend` changes; undefined takes a member away. */
-  token(
-    bend: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {},
-  ): string {
+  token(bend: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {}): string {
     const key = bend.key ?? this.keys[0];
     if (key === undefined) throw new Error('no key');
     const now = Math.floor(Date.now() / 1000);
@@ -146,10 +142,7 @@ function signatureOf({ alg, privateKey }: SigningPair, input: string): string {
 export function signWithPublicKey(provider: BentProvider, form: 'pem' | 'jwk'): string {
   const key = provider.keys[0];
   if (key === undefined) throw new Error('no key');
-  const secret =
-    form === 'jwk'
-      ? JSON.stringify(key.jwk)
-      : createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' });
+  const secret = form === 'jwk' ? JSON.stringify(key.jwk) : createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' });
   const [, claims] = provider.token().split('.');
   const input = `${encode({ alg: 'HS256', kid: key.kid })}.${claims}`;
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;

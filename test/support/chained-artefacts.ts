@@ -54,32 +54,35 @@ async function write(
 ): Promise<{ id: string; cookie: string }> {
   const [id, cookie] = [randomBytes(16).toString('base64url'), secret()];
   const now = new Date();
-  await stepsOf(service.container.get(Store), tenantId as TenantId).openAuthorization(
-    {
-      id,
-      server: 'chained',
-      version: 1,
-      createdAt: now,
-      expiresAt: new Date(now.getTime() + 1_800_000),
-      request: {
-        clientId: CLIENT_ID,
-        redirectUri: AUTHORIZATION_REQUEST.redirect_uri,
-        codeChallenge: AUTHORIZATION_REQUEST.code_challenge,
-        credentialConfigurationIds: [credentialConfigurationId],
-        byDetails: false,
+  await stepsOf(service.container.get(Store), tenantId as TenantId).commit({
+    serving: true,
+    opens: {
+      authorization: {
+        id,
+        server: 'chained',
+        version: 1,
+        createdAt: now,
+        expiresAt: new Date(now.getTime() + 1_800_000),
+        request: {
+          clientId: CLIENT_ID,
+          redirectUri: AUTHORIZATION_REQUEST.redirect_uri,
+          codeChallenge: AUTHORIZATION_REQUEST.code_challenge,
+          credentialConfigurationIds: [credentialConfigurationId],
+          byDetails: false,
+        },
+        holder: { clientId: CLIENT_ID },
+        session: null,
+        upstream: {
+          issuer: 'http://127.0.0.1:9',
+          clientId: tenantId,
+          nonce: secret(),
+          codeVerifier: secret(),
+          browserHash: hashSecret(cookie),
+        },
+        ...standing,
       },
-      holder: { clientId: CLIENT_ID },
-      session: null,
-      upstream: {
-        issuer: 'http://127.0.0.1:9',
-        clientId: tenantId,
-        nonce: secret(),
-        codeVerifier: secret(),
-        browserHash: hashSecret(cookie),
-      },
-      ...standing,
     },
-    [],
-  );
+    uses: [],
+  });
   return { id, cookie: `vidimus-login-${id}=${cookie}` };
 }

@@ -47,9 +47,7 @@ export class Collector {
             ...span,
             parentSpanId,
             status: status.code ?? 0,
-            attributes: Object.fromEntries(
-              (attributes as Attribute[]).map(({ key, value }) => [key, Object.values(value)[0]]),
-            ),
+            attributes: Object.fromEntries((attributes as Attribute[]).map(({ key, value }) => [key, Object.values(value)[0]])),
           });
   }
 

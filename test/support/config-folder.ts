@@ -60,10 +60,7 @@ export const AGE = {
     credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] } }],
   },
   webhook: webhook('presented'),
-  trustAnchors: [
-    { keyChainId: 'second' },
-    { trustList: `${placeholder('PUBLIC_URL')}/acme/trust-list/issuers` },
-  ],
+  trustAnchors: [{ keyChainId: 'second' }, { trustList: `${placeholder('PUBLIC_URL')}/acme/trust-list/issuers` }],
   accessKeyChainId: 'access',
 };
 export const SHOP = {

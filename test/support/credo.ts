@@ -55,8 +55,7 @@ export type CredoWallets = { serve(order: Order): Promise<Served>; close(): Prom
 /** @returns undefined where it is not installed; where nothing may be skipped that is an error. */
 export function credoWallets(): CredoWallets | undefined {
   if (existsSync(new URL('node_modules', folder))) return start();
-  if (process.env['CI'] === 'true')
-    throw new Error('install the second wallet: npm ci --prefix test/wallets/credo');
+  if (process.env['CI'] === 'true') throw new Error('install the second wallet: npm ci --prefix test/wallets/credo');
   console.log('      skipped: the second wallet is not installed (npm ci --prefix test/wallets/credo)');
   return undefined;
 }

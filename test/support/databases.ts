@@ -2,11 +2,34 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { grantToService, openDatabase } from '../../adapters/persistence/database.ts';
-import { createOnAll, dropOnAll, nodesOf, spread } from './cluster.ts';
-import { findServer } from './postgres-server.ts';
-import { preparedDatabases } from './prepared-databases.ts';
-import { openRaw, rawSql } from './raw-sql.ts';
+import { grantToService, openDatabase } from '../../adapters/persistence/opening/database.ts';
+import { createOnAll, dropOnAll, findServer, nodesOf, openRaw, rawSql, spread } from './postgres-server.ts';
+
+/** What one process of a run made for all of them. */
+export type PreparedDatabases = {
+  /** A file with the tables of this release. */
+  readonly sqlite: string;
+  /** Null when no server can be had here. */
+  readonly postgres: {
+    /** Address of a database that tests leave alone. */
+    readonly server: string;
+    /** Name of a database with the tables of this release. */
+    readonly template: string;
+  } | null;
+};
+
+const VARIABLE = 'TEST_PREPARED_DATABASES';
+
+/** Undefined where single files are run. */
+export function preparedDatabases(): PreparedDatabases | undefined {
+  const text = process.env[VARIABLE];
+  return text === undefined ? undefined : (JSON.parse(text) as PreparedDatabases);
+}
+
+/** Tells this process and all that it starts from now on. */
+export function announce(databases: PreparedDatabases): void {
+  process.env[VARIABLE] = JSON.stringify(databases);
+}
 
 export { openRaw, rawSql };
 
@@ -104,9 +127,7 @@ async function openPostgres(): Promise<TestDatabase | undefined> {
   const source = preparedDatabases()?.postgres?.template;
   const database = await createPostgres(source);
   if (database !== undefined && source === undefined) await migrate(database.url);
-  return process.env['TEST_LEAST_PRIVILEGE'] === 'true' && database !== undefined
-    ? ofServiceUser(database)
-    : database;
+  return process.env['TEST_LEAST_PRIVILEGE'] === 'true' && database !== undefined ? ofServiceUser(database) : database;
 }
 
 const SERVICE_USER = 'vidimus_service_test';

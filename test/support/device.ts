@@ -18,11 +18,7 @@ export type HeldMdoc = {
  * @param transcript SessionTranscript, CBOR.
  * @param show the elements that are shown; all unless given.
  */
-export function deviceResponse(
-  { text, holder, docType }: HeldMdoc,
-  transcript: Buffer,
-  show?: readonly string[],
-): string {
+export function deviceResponse({ text, holder, docType }: HeldMdoc, transcript: Buffer, show?: readonly string[]): string {
   const issuerSigned = decodeCbor(Buffer.from(text, 'base64url')) as CborMap;
   const encoded = embed(encodeCbor(new Map()));
   const protectedBytes = protectedHeaderOf('ES256');

@@ -8,8 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { Finding } from '../../bootstrap/doctor/finding.ts';
 import { freePort } from '../demo/process.ts';
-import { answers, type Running, startProgram } from './program.ts';
-import { type Ended, runProcess } from './run-command.ts';
+import { answers, type Ended, type Running, runProcess, startProgram } from './programs.ts';
 import { type Callable, createTenant } from './test-service.ts';
 import { callsTo } from './worker-service.ts';
 
@@ -90,18 +89,13 @@ function proxyTo(port: number, { loses, losesAnswer, hides, maxBody }: ProxyChan
   return (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isLarge = Number(incoming.headers['content-length'] ?? 0) > (maxBody ?? Infinity);
     if (isLarge || (hides !== undefined && incoming.url?.startsWith(hides)))
-      return outgoing
-        .writeHead(isLarge ? 413 : 404, { 'Content-Type': 'text/html', Connection: 'close' })
-        .end('<html>');
+      return outgoing.writeHead(isLarge ? 413 : 404, { 'Content-Type': 'text/html', Connection: 'close' }).end('<html>');
     const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => name !== loses));
-    const onward = request(
-      { port, host: '127.0.0.1', path: incoming.url, method: incoming.method, headers },
-      (answer) => {
-        const kept = Object.entries(answer.headers).filter(([name]) => name !== losesAnswer);
-        outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(kept));
-        answer.pipe(outgoing);
-      },
-    );
+    const onward = request({ port, host: '127.0.0.1', path: incoming.url, method: incoming.method, headers }, (answer) => {
+      const kept = Object.entries(answer.headers).filter(([name]) => name !== losesAnswer);
+      outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(kept));
+      answer.pipe(outgoing);
+    });
     onward.on('error', () => outgoing.destroy());
     return incoming.pipe(onward);
   };
@@ -117,10 +111,7 @@ function findingsOf({ stdout, stderr }: Ended): readonly Finding[] {
 
 export function messages(findings: readonly Finding[], outcome?: Finding['outcome'], check?: string): string {
   return findings
-    .filter(
-      (each) =>
-        (outcome === undefined || each.outcome === outcome) && (check === undefined || each.check === check),
-    )
+    .filter((each) => (outcome === undefined || each.outcome === outcome) && (check === undefined || each.check === check))
     .map(({ message }) => message)
     .join('\n');
 }

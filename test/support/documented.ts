@@ -1,13 +1,11 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
-import { buildOpenApi } from '../../adapters/http/openapi.ts';
-import { collectRoutes } from '../../bootstrap/routes.ts';
-import type { RunningService } from '../../bootstrap/service.ts';
+import { buildOpenApi } from '../../adapters/http/openapi/openapi.ts';
+import type { RunningService } from '../../bootstrap/start/service.ts';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
-type Responses = Readonly<
-  Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>
->;
+type Responses = Readonly<Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>>;
 type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Responses }>>>>;
   readonly components: Schema;
@@ -29,9 +27,19 @@ export class Documentation {
   readonly #byText = new Map<string, ValidateFunction>();
   readonly #bySchema = new Map<Schema, ValidateFunction>();
   static readonly #made = new Map<string, Documentation>();
+  static readonly #byEnvironment = new Map<string, Documentation>();
+
+  /** Services with the same settings share one. To collect the routes of a service takes a fifth of its start. */
+  static of(service: RunningService, environment: Readonly<Record<string, string>>): Documentation {
+    const { DATABASE_URL: url = '', PORT: _port, PUBLIC_URL: _address, DATA_FOLDER: _folder, ...settings } = environment;
+    const key = JSON.stringify([url.split(':', 1), settings]);
+    const documentation = Documentation.#byEnvironment.get(key) ?? Documentation.#ofRoutes(service);
+    Documentation.#byEnvironment.set(key, documentation);
+    return documentation;
+  }
 
   /** Services with the same routes share one. */
-  static of({ container }: RunningService): Documentation {
+  static #ofRoutes({ container }: RunningService): Documentation {
     const routes = collectRoutes(container);
     const names = routes.map(({ method, path }) => `${method} ${path}`).join(' ');
     const known = Documentation.#made.get(names);
@@ -87,10 +95,7 @@ export class Documentation {
   #validatorOf(schema: Schema): ValidateFunction {
     const bySchema = this.#bySchema.get(schema);
     if (bySchema !== undefined) return bySchema;
-    const text = JSON.stringify(schema).replaceAll(
-      '"#/components/',
-      '"https://vidimus.test/openapi#/components/',
-    );
+    const text = JSON.stringify(schema).replaceAll('"#/components/', '"https://vidimus.test/openapi#/components/');
     const made = this.#byText.get(text) ?? this.#ajv.compile(JSON.parse(text));
     this.#bySchema.set(schema, made);
     this.#byText.set(text, made);

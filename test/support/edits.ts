@@ -23,10 +23,7 @@ export function editsOf(ids: Ids, registrar: Pick<Registrar, 'login'>): readonly
   const patch = (path: string, json: (n: number) => object = described) => ({ method: 'PATCH', path, json });
   const post = (path: string, json: (n: number) => object) => ({ method: 'POST', path, json });
   const thing = (name: string, read: string, ...writes: readonly Write[]) => ({ name, read, writes });
-  const [credential, presentation] = [
-    `/issuer/credentials/${ids.credential}`,
-    `/verifier/config/${ids.presentation}`,
-  ];
+  const [credential, presentation] = [`/issuer/credentials/${ids.credential}`, `/verifier/config/${ids.presentation}`];
   const [list, statusList] = [`/trust-list/${ids.trustList}`, `/status-lists/${ids.statusList}`];
   const settings = { method: 'PUT', json: (n: number) => ({ ttlSeconds: 5000 + n }) };
   return [

@@ -63,12 +63,9 @@ export class ExampleCalls {
     const query = new URLSearchParams();
     for (const each of of('query')) query.set(each.name, String(fill(each.example)));
     const content = Object.entries(operation.requestBody?.content ?? {})[0];
-    if (operation.requestBody !== undefined)
-      expect(content?.[1].example, `${name} has an example`).to.be.an('object');
+    if (operation.requestBody !== undefined) expect(content?.[1].example, `${name} has an example`).to.be.an('object');
     const body = fill(content?.[1].example);
-    const tag = of('header').some((each) => each.name === 'If-Match')
-      ? await this.#tagOf(service, path, address, body, token)
-      : null;
+    const tag = of('header').some((each) => each.name === 'If-Match') ? await this.#tagOf(service, path, address, body, token) : null;
     const repeated = of('header').find((each) => each.name === 'Idempotency-Key')?.example;
     const answer = await service.call(method, query.size === 0 ? address : `${address}?${query}`, {
       ...(token !== undefined && { token }),

@@ -2,7 +2,7 @@ import { AuthorizationServers } from '../../application/ports/authorization-serv
 import { Kms } from '../../application/ports/kms.ts';
 import { Store } from '../../application/ports/store.ts';
 import { Webhooks } from '../../application/ports/webhooks.ts';
-import type { RunningService } from '../../bootstrap/service.ts';
+import type { RunningService } from '../../bootstrap/start/service.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 
 /** Whether the call happens before it fails: a connection may break on the way there or on the way back. */
@@ -43,10 +43,7 @@ export class Faults {
   }
 
   #wrap<T extends object>(target: T): T {
-    const members = Object.entries(target).map(([name, member]) => [
-      name,
-      this.#failing(member.bind(target)),
-    ]);
+    const members = Object.entries(target).map(([name, member]) => [name, this.#failing(member.bind(target))]);
     return Object.fromEntries(members) as T;
   }
 

@@ -1,9 +1,6 @@
 import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-servers.ts';
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
-import {
-  AuthorizationServerError,
-  type AuthorizationServerFault,
-} from '../../application/ports/authorization-servers.ts';
+import { AuthorizationServerError, type AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import { Clock } from '../../application/ports/clock.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
@@ -17,9 +14,7 @@ class SettableClock extends Clock {
 }
 
 /** How a call ended: well, or for which reason not. */
-export async function outcome(
-  work: Promise<unknown>,
-): Promise<AuthorizationServerFault | ForeignTokenReason | 'good'> {
+export async function outcome(work: Promise<unknown>): Promise<AuthorizationServerFault | ForeignTokenReason | 'good'> {
   try {
     await work;
     return 'good';

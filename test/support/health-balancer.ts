@@ -17,8 +17,7 @@ export class HealthBalancer {
   static async start(ports: readonly number[]): Promise<HealthBalancer> {
     const ready = new Set<number>();
     const sockets = new Set<Socket>();
-    const look = () =>
-      Promise.all(ports.map(async (port) => ready[(await isReady(port)) ? 'add' : 'delete'](port)));
+    const look = () => Promise.all(ports.map(async (port) => ready[(await isReady(port)) ? 'add' : 'delete'](port)));
     let turn = 0;
     const server = createServer((near) => {
       const there = [...ready];

@@ -94,19 +94,15 @@ class Stage implements Image {
     const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
     const source = from === undefined ? context : (stages.get(from)?.root ?? '');
     const target = words.pop() ?? '';
-    const ignored =
-      from === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
+    const ignored = from === undefined ? readFileSync(join(context, '.dockerignore'), 'utf8').split('\n') : [];
     for (const word of words) {
       const path = join(source, word);
       const name = word === '.' ? '' : word;
       const isFolder = target.endsWith('/');
       const to = resolve(this.workingFolder, isFolder ? join(target, name.split('/').at(-1) ?? '') : target);
       mkdirSync(dirname(to), { recursive: true });
-      const filter = (file: string) =>
-        !ignored.includes(file.slice(context.length).replace(/^\/+/, '') || '.');
-      for (const each of word === '.'
-        ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path }))
-        : [''])
+      const filter = (file: string) => !ignored.includes(file.slice(context.length).replace(/^\/+/, '') || '.');
+      for (const each of word === '.' ? globSync('*', { cwd: path }).concat(globSync('.[a-z]*', { cwd: path })) : [''])
         if (filter(join(path, each)))
           cpSync(join(path, each), each === '' ? to : join(to, each), {
             recursive: true,

@@ -1,7 +1,118 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { BaoTls } from './openbao.ts';
+
+/** Without these nothing is rendered. */
+export const NEEDED = {
+  existingSecret: 'vidimus',
+  settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' },
+};
+const RULES = 'groups:\n  - name: vidimus\n    rules:\n      - { alert: Down, expr: up == 0, for: 1m }\n';
+
+/** What the chart is asked for, one thing after the other and all at once. */
+export const VALUES: Readonly<Record<string, object>> = {
+  'what is needed': {},
+  'an image by its digest': {
+    image: { repository: 'registry.acme.example/vidimus', digest: `sha256:${'a'.repeat(64)}` },
+  },
+  'one process': { replicas: 1, networkPolicy: { enabled: false }, podDisruptionBudget: { minAvailable: 1 } },
+  'as many as are needed': { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 } },
+  'volumes of a class of its own': { persistence: { storageClass: 'ssd', size: '2Gi' } },
+  'no volumes': { persistence: { enabled: false } },
+  'an ingress': {
+    ingress: {
+      enabled: true,
+      className: 'nginx',
+      host: 'id.acme.example',
+      tlsSecret: 'tls',
+      annotations: { a: 'b' },
+    },
+  },
+  metrics: {
+    metrics: {
+      enabled: true,
+      serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
+      prometheusRule: { enabled: true, rules: RULES, labels: { release: 'prometheus' } },
+    },
+  },
+  'keys in Vault': {
+    kms: {
+      default: 'house',
+      providers: {
+        house: { type: 'vault', address: 'https://vault', auth: { method: 'kubernetes', role: 'v' } },
+      },
+    },
+    serviceAccount: { create: true, name: 'issuer', automountToken: true, annotations: { a: 'b' } },
+    extraVolumes: [{ name: 'ca', secret: { secretName: 'ca' } }],
+    extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ssl/house', readOnly: true }],
+  },
+  'places of its own': {
+    nodeSelector: { disk: 'ssd' },
+    tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],
+    affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+    podLabels: { team: 'id' },
+    podAnnotations: { note: 'x' },
+    priorityClassName: 'high',
+    imagePullSecrets: [{ name: 'registry' }],
+    serviceAccount: { create: false },
+  },
+};
+
+type Schema = { [name: string]: unknown };
+type Kind = { readonly group: string; readonly version: string; readonly kind: string };
+
+/** Those two are written as text and as numbers. */
+const OR_NUMBER = ['int-or-string', 'quantity'];
+const MAX_DEPTH = 40;
+
+/**
+ * Makes schemas for kubeconform out of the API of Kubernetes itself, one file for each kind: what the API does not know is
+ * refused, which its own document does not say.
+ * @param wanted kinds; some others describe schemas themselves and have no end.
+ */
+export function writeSchemas(document: string, folder: string, wanted: readonly string[]): void {
+  const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as {
+    definitions: Record<string, Schema>;
+  };
+  mkdirSync(folder, { recursive: true });
+  for (const definition of Object.values(definitions)) {
+    const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly Kind[];
+    if (kinds.length !== 1 || !Object.hasOwn((definition['properties'] ?? {}) as object, 'metadata')) continue;
+    const [{ group, version, kind }] = kinds as readonly [Kind];
+    if (!wanted.includes(kind)) continue;
+    const name = [kind.toLowerCase(), ...(group === '' ? [] : [group.split('.')[0]]), version].join('-');
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(strict(definition, definitions, 0)));
+  }
+}
+
+function strict(schema: Schema, definitions: Readonly<Record<string, Schema>>, depth: number): Schema {
+  const { $ref: reference } = schema;
+  if (depth > MAX_DEPTH) return {};
+  if (typeof reference === 'string') {
+    const name = reference.slice('#/definitions/'.length);
+    const found = definitions[name] ?? {};
+    const format = name.endsWith('.Quantity') ? { format: 'quantity' } : {};
+    return strict({ ...found, ...format }, definitions, depth + 1);
+  }
+  const { type, format, properties, items, additionalProperties: others, required } = schema;
+  if (typeof format === 'string' && OR_NUMBER.includes(format)) return { type: ['string', 'number'] };
+  const inner = (each: unknown) => strict(each as Schema, definitions, depth + 1);
+  const result: Schema = {
+    ...(type === undefined ? {} : { type }),
+    ...(required === undefined ? {} : { required }),
+  };
+  if (Array.isArray(schema['enum'])) result['enum'] = schema['enum'];
+  if (items !== undefined) result['items'] = inner(items);
+  if (typeof others === 'object' && others !== null) result['additionalProperties'] = inner(others);
+  if (properties !== undefined) {
+    const entries = Object.entries(properties as object).map(([name, each]) => [name, inner(each)]);
+    result['properties'] = Object.fromEntries(entries);
+    if (others === undefined) result['additionalProperties'] = false;
+  }
+  return result;
+}
 
 const REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 
@@ -22,9 +133,7 @@ export async function startCluster(tls: BaoTls): Promise<Cluster> {
     const review = asked.url === REVIEWS ? JSON.parse(Buffer.concat(parts).toString()) : undefined;
     const user = { username: 'system:serviceaccount:vidimus:vidimus', uid: 'one', groups: [] };
     const status =
-      review?.spec?.token === token
-        ? { authenticated: true, user, audiences: review.spec.audiences }
-        : { authenticated: false };
+      review?.spec?.token === token ? { authenticated: true, user, audiences: review.spec.audiences } : { authenticated: false };
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', status };
     answer.writeHead(201, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   });

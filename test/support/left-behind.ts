@@ -46,10 +46,7 @@ export async function leave(calls: Callable): Promise<Left> {
   await created(calls, token, '/issuer/credentials', CREDENTIAL);
   await created(calls, token, '/verifier/config', QUERY);
   const issuer = { id, token };
-  const [valid, revoked] = [
-    await issue(asService(calls), issuer, 'pid'),
-    await issue(asService(calls), issuer, 'pid'),
-  ];
+  const [valid, revoked] = [await issue(asService(calls), issuer, 'pid'), await issue(asService(calls), issuer, 'pid')];
   await revoke(calls, token, revoked);
   const openOffer = await created(calls, token, '/issuer/offer', offerBody('pid'));
   const begun = await created(calls, token, '/issuer/offer', offerBody('pid'));
@@ -74,11 +71,7 @@ export async function statusOf(calls: Callable, { text }: Held): Promise<number>
   return ((bytes[idx >> 3] ?? 0) >> (idx & 7)) & 1;
 }
 
-export async function revoke(
-  calls: Callable,
-  token: string,
-  { session }: Pick<Held, 'session'>,
-): Promise<void> {
+export async function revoke(calls: Callable, token: string, { session }: Pick<Held, 'session'>): Promise<void> {
   const answer = await calls.call('POST', '/session/revoke', {
     token,
     json: { sessionId: session, status: 1 },

@@ -39,10 +39,7 @@ const scheme = object(
     SchemeTypeCommunityRules: pages,
     SchemeTerritory: { type: 'string', pattern: '^[A-Z]{2}$' },
     PolicyOrLegalNotice: {
-      oneOf: [
-        list(object({ LoTEPolicy: object({ lang: text, uriValue: text }) })),
-        list(object({ LoTELegalNotice: text })),
-      ],
+      oneOf: [list(object({ LoTEPolicy: object({ lang: text, uriValue: text }) })), list(object({ LoTELegalNotice: text }))],
     },
     HistoricalInformationPeriod: { type: 'integer', minimum: 1 },
     DistributionPoints: list(text),
@@ -78,7 +75,5 @@ const validate = new Ajv2020({ allErrors: true }).compile(
 
 /** What keeps readers from a list; empty for one that they read. */
 export function loteFaults(document: unknown): string[] {
-  return validate(document)
-    ? []
-    : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+  return validate(document) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }

@@ -1,8 +1,35 @@
 import { createHash, randomBytes, sign } from 'node:crypto';
+import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
-import { type Cbor, type EncodedCbor, tdate } from '../../domain/formats/cbor/values.ts';
+import { type Cbor, type CborMap, type EncodedCbor, tdate } from '../../domain/formats/cbor/values.ts';
+import { parseX5chain } from '../../domain/formats/cose/sign1.ts';
+import { type JsonNameSpaces, verifyItems } from '../../domain/formats/mdoc/items.ts';
+import { type MobileSecurityObject, parseMso } from '../../domain/formats/mdoc/mso.ts';
+import { type OpenedMdoc, parseDeviceResponse } from '../../domain/formats/mdoc/parse.ts';
 import type { HolderKey } from './raw-wallet.ts';
 import type { Signer } from './sd-jwt-maker.ts';
+
+export type IssuerSigned = {
+  readonly opened: OpenedMdoc;
+  readonly mso: MobileSecurityObject;
+  readonly elements: JsonNameSpaces;
+  /** DER in standard base64, leaf first. */
+  readonly chain: readonly string[];
+};
+
+/** An mdoc as it was issued, read by what reads presentations. Its digests are checked, its signature is not. */
+export function readIssuerSigned(credential: string, docType: string): IssuerSigned {
+  const issuerSigned = decodeCbor(Buffer.from(credential, 'base64url')) as CborMap;
+  const response = { version: '1.0', documents: [{ docType, issuerSigned }], status: 0 };
+  const opened = parseDeviceResponse(encodeCbor(response).toString('base64url'));
+  const mso = parseMso(opened.issuerAuth.payload ?? Buffer.alloc(0));
+  return {
+    opened,
+    mso,
+    elements: verifyItems(opened.items, mso),
+    chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [],
+  };
+}
 
 type Document = Record<string, Cbor>;
 type Items = ReadonlyMap<string, readonly EncodedCbor[]>;

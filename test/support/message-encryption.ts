@@ -9,11 +9,7 @@ export function responseKey(members: JWK = {}): { readonly jwk: JWK; readonly pr
 }
 
 /** A request as another implementation encrypts it; `header` bends the protected header. */
-export async function encryptMessage(
-  jwk: JWK,
-  message: unknown,
-  header: Record<string, unknown> = {},
-): Promise<string> {
+export async function encryptMessage(jwk: JWK, message: unknown, header: Record<string, unknown> = {}): Promise<string> {
   const { alg = 'ECDH-ES', kid } = jwk;
   const text = typeof message === 'string' ? message : JSON.stringify(message);
   return new CompactEncrypt(Buffer.from(text))

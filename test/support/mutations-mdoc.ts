@@ -1,17 +1,169 @@
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../domain/formats/cbor/encode.ts';
-import {
-  type Cbor,
-  type CborMap,
-  type EncodedCbor,
-  Tagged,
-  tdate,
-} from '../../domain/formats/cbor/values.ts';
+import { type Cbor, type CborMap, EncodedCbor, isArray, isBytes, isMap, Tagged, tdate } from '../../domain/formats/cbor/values.ts';
 import { coseKey, coseSign1, type MdocBase, type MdocBend, presentMdoc } from './mdoc-maker.ts';
 import { flips, type Mutation, places } from './mutations.ts';
-import { rewritings } from './mutations-cbor.ts';
 import { newKey } from './raw-wallet.ts';
 import { type Certified, certify, DOCUMENT_SIGNER } from './test-certificates.ts';
+
+/** One item written in another way. */
+export type Rewriting = { readonly kind: string; readonly what: string; readonly bytes: Buffer };
+
+type Way = readonly [string, Buffer];
+/** Writes a member that is somewhere in an item, or leaves it to the rule. */
+type Hook = (path: string, value: Cbor) => Buffer | undefined;
+
+const BREAK = Buffer.of(0xff);
+
+/** A head of the length that `bytes` says, shortest unless told (RFC 8949 section 3). */
+export function head(major: number, argument: number, bytes?: 0 | 1 | 2 | 4): Buffer {
+  const size = bytes ?? (argument < 24 ? 0 : argument < 256 ? 1 : argument < 65_536 ? 2 : 4);
+  if (size === 0) return Buffer.of((major << 5) | argument);
+  const buffer = Buffer.alloc(1 + size);
+  buffer.writeUInt8((major << 5) | (size === 1 ? 24 : size === 2 ? 25 : 26));
+  buffer.writeUIntBE(argument, 1, size);
+  return buffer;
+}
+
+/** The item as it is, but for what `hook` writes. Items in byte strings are left alone. */
+function write(value: Cbor, path: string, hook: Hook): Buffer {
+  const own = hook(path, value);
+  if (own !== undefined) return own;
+  if (isArray(value)) {
+    return Buffer.concat([head(4, value.length), ...value.map((one, at) => write(one, `${path}/${at}`, hook))]);
+  }
+  if (isMap(value)) {
+    const entries = [...value].flatMap(([key, one]) => [encodeCbor(key), write(one, `${path}/${key}`, hook)]);
+    return Buffer.concat([head(5, value.size), ...entries]);
+  }
+  if (value instanceof Tagged) return Buffer.concat([head(6, Number(value.tag)), write(value.value, `${path}!`, hook)]);
+  return encodeCbor(value);
+}
+
+function nodesOf(root: Cbor): readonly (readonly [string, Cbor])[] {
+  const nodes: [string, Cbor][] = [];
+  write(root, '', (path, value) => {
+    nodes.push([path, value]);
+    return undefined;
+  });
+  return nodes;
+}
+
+/** Every item in `root`, written in every way that this file knows: legal, illegal and something else. */
+export function rewritings(root: Cbor): readonly Rewriting[] {
+  return nodesOf(root).flatMap(([path, value]) =>
+    waysOf(value).map(([kind, bytes]) => ({
+      kind,
+      what: path === '' ? 'the whole' : path,
+      bytes: write(root, '', (at) => (at === path ? bytes : undefined)),
+    })),
+  );
+}
+
+function waysOf(value: Cbor): readonly Way[] {
+  const own = encodeCbor(value);
+  return [
+    ['a tag in front', Buffer.concat([head(6, 1000), own])],
+    ['null instead', encodeCbor(null)],
+    ['zero instead', encodeCbor(0)],
+    ['text instead', encodeCbor('x')],
+    ['an empty map instead', encodeCbor(new Map())],
+    ['an empty list instead', encodeCbor([])],
+    ['a list around it', Buffer.concat([head(4, 1), own])],
+    ...(isMap(value) ? waysOfMap([...value]) : []),
+    ...(isArray(value) ? waysOfList(value) : []),
+    ...(isBytes(value) ? waysOfString(2, value) : []),
+    ...(typeof value === 'string' ? waysOfString(3, Buffer.from(value)) : []),
+    ...(typeof value === 'number' && value >= 0 ? waysOfNumber(value) : []),
+    ...(value instanceof EncodedCbor ? waysOfEmbedded(value) : []),
+  ];
+}
+
+function waysOfMap(entries: readonly (readonly [string | number | bigint, Cbor])[]): readonly Way[] {
+  const pairs = entries.map(([key, value]) => Buffer.concat([encodeCbor(key), encodeCbor(value)]));
+  const all = Buffer.concat(pairs);
+  const count = pairs.length;
+  return [
+    ['entries in another order', Buffer.concat([head(5, count), ...pairs.toReversed()])],
+    ['an indefinite length', Buffer.concat([Buffer.of(0xbf), all, BREAK])],
+    ['an indefinite length without end', Buffer.concat([Buffer.of(0xbf), all])],
+    ['a long head', Buffer.concat([head(5, count, 4), all])],
+    ['a length too large', Buffer.concat([head(5, count + 1), all])],
+    ['a length too small', Buffer.concat([head(5, Math.max(count - 1, 0)), all])],
+    ['a huge length', Buffer.concat([Buffer.from('bb00ffffffffffffff', 'hex'), all])],
+    ['an entry more', Buffer.concat([head(5, count + 1), all, encodeCbor('more'), encodeCbor(0)])],
+    ['an entry with a key of bytes', Buffer.concat([head(5, count + 1), all, Buffer.of(0x41, 0x61, 0)])],
+    ...pairs.flatMap((pair, at): Way[] => [
+      ['an entry left out', Buffer.concat([head(5, count - 1), ...pairs.toSpliced(at, 1)])],
+      ['an entry twice', Buffer.concat([head(5, count + 1), all, pair])],
+      ['a key twice, first with another value', Buffer.concat([head(5, count + 1), encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0), all])],
+      ['a key twice, then with another value', Buffer.concat([head(5, count + 1), all, encodeCbor(entries[at]?.[0] ?? 0), encodeCbor(0)])],
+    ]),
+  ];
+}
+
+function waysOfList(values: readonly Cbor[]): readonly Way[] {
+  const members = values.map((value) => encodeCbor(value));
+  const all = Buffer.concat(members);
+  const count = members.length;
+  return [
+    ['members in another order', Buffer.concat([head(4, count), ...members.toReversed()])],
+    ['an indefinite length', Buffer.concat([Buffer.of(0x9f), all, BREAK])],
+    ['an indefinite length without end', Buffer.concat([Buffer.of(0x9f), all])],
+    ['a long head', Buffer.concat([head(4, count, 2), all])],
+    ['a length too large', Buffer.concat([head(4, count + 1), all])],
+    ['a length too small', Buffer.concat([head(4, Math.max(count - 1, 0)), all])],
+    ['a huge length', Buffer.concat([Buffer.from('9b00ffffffffffffff', 'hex'), all])],
+    ['a member more', Buffer.concat([head(4, count + 1), all, encodeCbor(null)])],
+    ...members.flatMap((member, at): Way[] => [
+      ['a member left out', Buffer.concat([head(4, count - 1), ...members.toSpliced(at, 1)])],
+      ['a member twice', Buffer.concat([head(4, count + 1), all, member])],
+    ]),
+  ];
+}
+
+function waysOfString(major: 2 | 3, content: Buffer): readonly Way[] {
+  const { length } = content;
+  const half = length >> 1;
+  const chunks = [content.subarray(0, half), content.subarray(half)];
+  return [
+    ['a long head', Buffer.concat([head(major, length, 4), content])],
+    ['a length too large', Buffer.concat([head(major, length + 1), content])],
+    ['a length too small', Buffer.concat([head(major, Math.max(length - 1, 0)), content])],
+    ['a byte more', Buffer.concat([head(major, length + 1), content, Buffer.of(0x41)])],
+    ['a byte less', Buffer.concat([head(major, Math.max(length - 1, 0)), content.subarray(0, -1)])],
+    ['the other kind of string', Buffer.concat([head(major === 2 ? 3 : 2, length), content])],
+    ['in chunks', Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [head(major, one.length), one]), BREAK])],
+  ];
+}
+
+function waysOfNumber(value: number): readonly Way[] {
+  return [
+    ['a long head', head(0, value, 4)],
+    ['a negative number', head(1, value)],
+    ['the next number', head(0, value + 1)],
+    ['a float of the value', Buffer.concat([Buffer.of(0xfa), float(value)])],
+  ];
+}
+
+function float(value: number): Buffer {
+  const buffer = Buffer.alloc(4);
+  buffer.writeFloatBE(value);
+  return buffer;
+}
+
+function waysOfEmbedded({ content }: EncodedCbor): readonly Way[] {
+  const string = Buffer.concat([head(2, content.length), content]);
+  return [
+    ['without tag 24', string],
+    ['its content alone', content],
+    ['another tag', Buffer.concat([head(6, 25), string])],
+    ['tag 24 twice', Buffer.concat([head(6, 24), head(6, 24), string])],
+    ['a long head of the tag', Buffer.concat([head(6, 24, 2), string])],
+    ['a long head of its bytes', Buffer.concat([head(6, 24), head(2, content.length, 4), content])],
+    ['a byte more inside', Buffer.concat([head(6, 24), head(2, content.length + 1), content, Buffer.of(0)])],
+  ];
+}
 
 type Raw = Omit<Mutation, 'base'>;
 const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, text, nature: 'bad' });
@@ -20,16 +172,10 @@ const bad = (kind: string, what: string, text: string): Raw => ({ kind, what, te
 export function spoiledMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
   const bytes = Buffer.from(text, 'base64url');
   const all: Raw[] = [
-    ...flips(bytes, 300, random).map((one) =>
-      bad('a bit flipped', one.what, one.bytes.toString('base64url')),
-    ),
+    ...flips(bytes, 300, random).map((one) => bad('a bit flipped', one.what, one.bytes.toString('base64url'))),
     ...places(text.length, 30, random).map((at) => bad('truncated', `at ${at}`, text.slice(0, at))),
     ...places(bytes.length, 20, random).map((at) =>
-      bad(
-        'a byte left out',
-        `${at}`,
-        Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]).toString('base64url'),
-      ),
+      bad('a byte left out', `${at}`, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]).toString('base64url')),
     ),
     ...['=', '==', 'A', 'AA', 'AAAA', ' ', '\n', '\0', '~'].flatMap((more) => [
       bad('extended', `by ${JSON.stringify(more)}`, text + more),
@@ -37,9 +183,7 @@ export function spoiledMdocs(name: string, text: string, random: () => number): 
     ]),
     bad('another spelling of base64url', 'the other alphabet', bytes.toString('base64')),
     bad('another spelling of base64url', 'hex', bytes.toString('hex')),
-    ...rewritings(decodeCbor(bytes)).map((one) =>
-      bad(`CBOR: ${one.kind}`, one.what, one.bytes.toString('base64url')),
-    ),
+    ...rewritings(decodeCbor(bytes)).map((one) => bad(`CBOR: ${one.kind}`, one.what, one.bytes.toString('base64url'))),
   ];
   return all.map((one) => ({ base: name, ...one }));
 }
@@ -86,29 +230,19 @@ function itemsOf(): Readonly<Record<string, readonly [MdocBend, Mutation['nature
     'items of two kinds': [shownAs((all) => [...all, 'x']), 'bad'],
     'a second namespace': [
       {
-        shown: (items) =>
-          new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap,
+        shown: (items) => new Map([...items, ['org.other', [...items.values()][0] ?? []]]) as unknown as CborMap,
       },
       'bad',
     ],
-    'another namespace': [
-      { shown: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap },
-      'bad',
-    ],
+    'another namespace': [{ shown: (items) => new Map([...items].map(([, all]) => ['org.other', all])) as unknown as CborMap }, 'bad'],
     ...Object.fromEntries(
       ['digestID', 'random', 'elementIdentifier', 'elementValue'].flatMap((name) =>
-        OTHER_ITEMS.flatMap(([what, value]) => [
-          [`${name} of an item: ${what}`, [one(1, set(name, value)), 'bad'] as const],
-        ]),
+        OTHER_ITEMS.flatMap(([what, value]) => [[`${name} of an item: ${what}`, [one(1, set(name, value)), 'bad'] as const]]),
       ),
     ),
     'a member of an item more': [one(0, (item) => item.set('more', 0)), 'bad'],
     'the digestIDs of two items exchanged': [
-      shownAs((all) =>
-        all.map((own, at) =>
-          rewrittenItem((item) => item.set('digestID', at === 0 ? 1 : at === 1 ? 0 : at))(own),
-        ),
-      ),
+      shownAs((all) => all.map((own, at) => rewrittenItem((item) => item.set('digestID', at === 0 ? 1 : at === 1 ? 0 : at))(own))),
       'bad',
     ],
     'the values of two items exchanged': [
@@ -130,9 +264,7 @@ const MSO = ['version', 'digestAlgorithm', 'valueDigests', 'deviceKeyInfo', 'doc
 const DAY = 86_400;
 
 /** Every member of the security object changed, signed by its issuer and by strangers. */
-async function reissued(
-  base: MdocBase,
-): Promise<readonly (readonly [string, string, MdocBend, Mutation['nature']])[]> {
+async function reissued(base: MdocBase): Promise<readonly (readonly [string, string, MdocBend, Mutation['nature']])[]> {
   const stranger = await certify({ name: 'Stranger, C=GB' });
   const own = { key: stranger, chain: [stranger.certificate] };
   const signers: readonly (readonly [string, MdocBend, Mutation['nature']])[] = [
@@ -146,9 +278,7 @@ async function reissued(
   const times = (signed: number, from: number, until: number) =>
     set('validityInfo', { signed: at(signed), validFrom: at(from), validUntil: at(until) });
   const changes: readonly (readonly [string, (mso: Map<string, Cbor>) => void])[] = [
-    ...MSO.flatMap((name) =>
-      OTHER_ITEMS.map(([what, value]) => [`${name}: ${what}`, set(name, value)] as const),
-    ),
+    ...MSO.flatMap((name) => OTHER_ITEMS.map(([what, value]) => [`${name}: ${what}`, set(name, value)] as const)),
     ['expired', times(-30, -30, -1)],
     ['not valid yet', times(-1, 1, 30)],
     ['signed in the future', times(1, -1, 30)],
@@ -162,9 +292,7 @@ async function reissued(
     ['a member more', set('more', 1)],
   ];
   return signers.flatMap(([who, signing, nature]) =>
-    changes.map(
-      ([what, mso]) => [`the security object changed ${who}`, what, { ...signing, mso }, nature] as const,
-    ),
+    changes.map(([what, mso]) => [`the security object changed ${who}`, what, { ...signing, mso }, nature] as const),
   );
 }
 
@@ -172,16 +300,10 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
   const mac: Cbor = [encodeCbor(new Map([[1, 5]])), new Map(), null, Buffer.alloc(32)];
   return {
     'another device': [{ holder: newKey() }, 'bad'],
-    'another transcript': [
-      { transcript: encodeCbor([null, null, ['OpenID4VPHandover', Buffer.alloc(32)]]) },
-      'bad',
-    ],
+    'another transcript': [{ transcript: encodeCbor([null, null, ['OpenID4VPHandover', Buffer.alloc(32)]]) }, 'bad'],
     'no transcript': [{ transcript: encodeCbor(null) }, 'bad'],
     'a MAC': [{ deviceAuth: () => ({ deviceMac: mac }) }, 'bad'],
-    'a MAC beside the signature': [
-      { deviceAuth: (deviceSignature) => ({ deviceSignature, deviceMac: mac }) },
-      'bad',
-    ],
+    'a MAC beside the signature': [{ deviceAuth: (deviceSignature) => ({ deviceSignature, deviceMac: mac }) }, 'bad'],
     'neither signature nor MAC': [{ deviceAuth: () => ({}) }, 'bad'],
     'a payload that is not detached': [
       {
@@ -194,9 +316,7 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
     'an element that nobody allowed': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
     'an element in the name of the issuer': [
       {
-        deviceNameSpaces: Object.fromEntries(
-          Object.keys(base.elements).map((name) => [name, { family_name: 'x' }]),
-        ),
+        deviceNameSpaces: Object.fromEntries(Object.keys(base.elements).map((name) => [name, { family_name: 'x' }])),
       },
       'bad',
     ],
@@ -250,8 +370,7 @@ function devices(base: MdocBase): Readonly<Record<string, readonly [MdocBend, Mu
     ],
     'the security object of somebody else': [
       {
-        issuerAuth: ([, header, payload]) =>
-          coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }),
+        issuerAuth: ([, header, payload]) => coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }),
       },
       'bad',
     ],
@@ -267,8 +386,7 @@ async function certificates(
   const { key, chain } = base.issuer;
   const of = (options: Omit<Parameters<typeof certify>[0], 'name'>) =>
     certify({ name: 'Issuer, C=GB', key, ...DOCUMENT_SIGNER, ...options });
-  const by = (own: readonly string[], nature: Mutation['nature']) =>
-    [{ issuer: { key, chain: own } }, nature] as const;
+  const by = (own: readonly string[], nature: Mutation['nature']) => [{ issuer: { key, chain: own } }, nature] as const;
   const middle = await certify({ name: 'Middle, C=GB', by: authority, ca: true });
   return {
     'another certificate of the same key': by([(await of({ by: authority })).certificate], 'same'),
@@ -277,15 +395,9 @@ async function certificates(
     'a certificate twice': by([...chain, ...chain], 'bad'),
     'the anchor behind': by([...chain, authority.certificate], 'same'),
     'a certificate that signed itself': by([(await of({})).certificate], 'bad'),
-    'a certificate that has expired': by(
-      [(await of({ by: authority, until: '2026-12-01T00:00:00Z' })).certificate],
-      'bad',
-    ),
+    'a certificate that has expired': by([(await of({ by: authority, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
     'a CA as issuer': by([(await of({ by: authority, ca: true })).certificate], 'bad'),
-    'a certificate of another key': by(
-      [(await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER })).certificate],
-      'bad',
-    ),
+    'a certificate of another key': by([(await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER })).certificate], 'bad'),
     'a certificate of another authority of the name': by(
       [(await of({ by: await certify({ name: authority.name, ca: true }) })).certificate],
       'bad',
@@ -295,15 +407,8 @@ async function certificates(
 }
 
 /** What issuers and devices sign, and what strangers sign in their place. */
-export async function issuedMdocs(
-  name: string,
-  base: MdocBase,
-  authority: Certified,
-): Promise<readonly Mutation[]> {
-  const make = (
-    kind: string,
-    cases: Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>,
-  ): Mutation[] =>
+export async function issuedMdocs(name: string, base: MdocBase, authority: Certified): Promise<readonly Mutation[]> {
+  const make = (kind: string, cases: Readonly<Record<string, readonly [MdocBend, Mutation['nature']]>>): Mutation[] =>
     Object.entries(cases).map(([what, [bend, nature]]) => ({
       base: name,
       kind,

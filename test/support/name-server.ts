@@ -46,8 +46,7 @@ export class NameServer {
     this.asked.push(name);
     const found = this.zone(name);
     if (found === 'silence') return undefined;
-    const wanted =
-      found === 'nothing' ? [] : found.filter((address) => address.includes(':') === (type === AAAA));
+    const wanted = found === 'nothing' ? [] : found.filter((address) => address.includes(':') === (type === AAAA));
     const records = type === A || type === AAAA ? wanted.map((address) => recordOf(address, type)) : [];
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../demo/process.ts';
-import { type Running, startProgram } from './program.ts';
+import { type Running, startProgram } from './programs.ts';
 
 const NGINX = '/usr/sbin/nginx';
 const CONFIGURATION = new URL('../../deploy/compose/nginx.conf', import.meta.url);

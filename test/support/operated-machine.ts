@@ -1,14 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp, type Server } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,9 +10,8 @@ import { parseEnv } from 'node:util';
 import { freePort } from '../demo/process.ts';
 import { bareEnvironment } from './compile-cache.ts';
 import { type Nginx, startNginx } from './nginx.ts';
-import { answers, type Running, startProgram } from './program.ts';
-import { rawSql } from './raw-sql.ts';
-import type { Ended } from './run-command.ts';
+import { rawSql } from './postgres-server.ts';
+import { answers, type Ended, type Running, startProgram } from './programs.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -75,15 +66,11 @@ export class OperatedMachine {
     symlinkSync(process.execPath, join(folder, 'opt/node_modules/.bin/node'));
     symlinkSync(ROOT, join(folder, 'opt/node_modules/vidimus'));
     const { port } = this.#control.address() as AddressInfo;
-    const tell = (words: string) =>
-      `exec curl -sS --fail-with-body --data "${words}" http://127.0.0.1:${port}/`;
+    const tell = (words: string) => `exec curl -sS --fail-with-body --data "${words}" http://127.0.0.1:${port}/`;
     this.shim('systemctl', tell('$*'));
     // Lines are written half a second later.
     this.shim('journalctl', `sleep 1; ${tell('journal')}`);
-    this.shim(
-      'nginx',
-      `exec /usr/sbin/nginx -c ${this.#nginx.folder}/nginx.conf -p ${this.#nginx.folder} "$@"`,
-    );
+    this.shim('nginx', `exec /usr/sbin/nginx -c ${this.#nginx.folder}/nginx.conf -p ${this.#nginx.folder} "$@"`);
     this.shim('scp', `exec cp "$2" ${join(folder, 'far')}/`);
     const authority = join(folder, 'authority.pem');
     writeFileSync(authority, this.#nginx.certificate);
@@ -196,7 +183,5 @@ export class OperatedMachine {
 function readEnvironment(file: string): Record<string, string> {
   if (!existsSync(file)) return {};
   const entries = readFileSync(file, 'utf8').split('\0').filter(Boolean);
-  return Object.fromEntries(
-    entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
-  );
+  return Object.fromEntries(entries.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]));
 }

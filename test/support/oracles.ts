@@ -46,8 +46,7 @@ const folder = new URL('../oracles/', import.meta.url);
 export function loadOracles(): Oracles | undefined {
   if (existsSync(new URL('node_modules', folder))) {
     return {
-      judgeSdJwtVcs: (...parameters) =>
-        ask('judgeSdJwtVcs', parameters) as ReturnType<Oracles['judgeSdJwtVcs']>,
+      judgeSdJwtVcs: (...parameters) => ask('judgeSdJwtVcs', parameters) as ReturnType<Oracles['judgeSdJwtVcs']>,
       judgeMdocs: (...parameters) => ask('judgeMdocs', parameters) as ReturnType<Oracles['judgeMdocs']>,
       readMdoc: (...parameters) => ask('readMdoc', parameters) as Promise<ReadMdoc>,
       readSdJwtVc: (...parameters) => ask('readSdJwtVc', parameters) as ReturnType<Oracles['readSdJwtVc']>,

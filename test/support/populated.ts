@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { Store } from '../../application/ports/store.ts';
 import { copyIdOf } from '../../application/trust-lists/list-copies.ts';
 import { pinSigners, thumbprintOf } from '../../application/trust-lists/verify-trust-list.ts';
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
-import { readPemCertificates } from '../../domain/formats/der/pem.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
+import { parsePemCertificates } from '../../domain/formats/der/pem.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
-import { stepsOf } from '../contract/store/steps.ts';
+import { issuanceDeferral, stepsOf } from '../contract/store/steps.ts';
 import { openConfirmation, openLogin, pushChained } from './chained-artefacts.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
 import { sharedRegistrar } from './registrar.ts';
@@ -213,10 +213,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   };
 }
 
-const [PINNED_SIGNER, NEXT_SIGNER] = await Promise.all([
-  certify({ name: 'Before' }),
-  certify({ name: 'After' }),
-]);
+const [PINNED_SIGNER, NEXT_SIGNER] = await Promise.all([certify({ name: 'Before' }), certify({ name: 'After' })]);
 export const NEXT_FINGERPRINT = thumbprintOf(NEXT_SIGNER.certificate);
 
 /** Names a trust list of somebody else, of which a release came that another one signed. @param role whose business it is. */
@@ -247,8 +244,8 @@ export async function waitForSigner(
 
 async function authorityIdOf(service: TestService, token: string): Promise<string> {
   const { rootCertificate } = (await service.call('GET', '/key-chain/signing', { token })).body;
-  const [der = ''] = readPemCertificates(rootCertificate, 1) ?? [];
-  const { keyHash = '' } = readCertificate(Buffer.from(der, 'base64')) ?? {};
+  const [der = ''] = parsePemCertificates(rootCertificate, 1) ?? [];
+  const { keyHash = '' } = parseCertificate(Buffer.from(der, 'base64')) ?? {};
   return Buffer.from(keyHash, 'base64url').toString('hex');
 }
 
@@ -260,33 +257,34 @@ export async function defer(
   credentialConfigurationId: string,
 ): Promise<string> {
   const steps = stepsOf(service.container.get(Store), tenantId as TenantId);
-  const session = await steps.findSession(sessionId as SessionId);
+  const session = (await steps.session(sessionId as SessionId))?.session;
   if (session === undefined) throw new Error(`no session ${sessionId}`);
   const now = new Date();
   const id = `${tenantId}-${randomUUID()}`;
-  await steps.openDeferred(
-    {
-      id,
-      sessionId: session.id,
-      publicId: session.publicId,
-      grantId: 'none',
-      credentialConfigurationId,
-      holderKeys: [newKey().jwk as PublicJwk],
-      status: 'pending',
-      intervalSeconds: 5,
-      credentials: null,
-      batchId: null,
-      errorMessage: null,
-      walletStatuses: null,
-      createdAt: now,
-      updatedAt: now,
-      expiresAt: new Date(now.getTime() + 3_600_000),
-    },
-    1,
+  await steps.commit(
+    issuanceDeferral(
+      {
+        id,
+        sessionId: session.id,
+        publicId: session.publicId,
+        grantId: 'none',
+        credentialConfigurationId,
+        holderKeys: [newKey().jwk as PublicJwk],
+        status: 'pending',
+        intervalSeconds: 5,
+        credentials: null,
+        batchId: null,
+        errorMessage: null,
+        walletStatuses: null,
+        authorizedAt: null,
+        createdAt: now,
+        updatedAt: now,
+        expiresAt: new Date(now.getTime() + 3_600_000),
+      },
+      1,
+    ),
   );
-  await service.container
-    .get(Store)
-    .commit(tenantId as TenantId, { holds: held(id), follows: followed(session) }, now);
+  await service.container.get(Store).commit(tenantId as TenantId, { holds: held(id), follows: followed(session) }, now);
   return id;
 }
 

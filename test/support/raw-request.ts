@@ -23,23 +23,18 @@ export function send(address: string, { method, path, headers, body }: RawReques
   // Without a length the body of a GET would be read as another request.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
-    const call = request(
-      { agent, hostname, port, method, path, headers: { ...headers, ...length }, timeout: 15_000 },
-      (response) => {
-        const { statusCode: status = 0, headers: received } = response;
-        if (received['content-type'] === 'text/event-stream') {
-          response.destroy();
-          resolve({ status, headers: received, text: '' });
-          return;
-        }
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.once('error', reject);
-        response.once('end', () =>
-          resolve({ status, headers: received, text: Buffer.concat(chunks).toString('utf8') }),
-        );
-      },
-    );
+    const call = request({ agent, hostname, port, method, path, headers: { ...headers, ...length }, timeout: 15_000 }, (response) => {
+      const { statusCode: status = 0, headers: received } = response;
+      if (received['content-type'] === 'text/event-stream') {
+        response.destroy();
+        resolve({ status, headers: received, text: '' });
+        return;
+      }
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => resolve({ status, headers: received, text: Buffer.concat(chunks).toString('utf8') }));
+    });
     call.once('timeout', () => call.destroy(new Error(`no answer to ${method} ${path.slice(0, 100)}`)));
     call.once('error', reject);
     call.end(body);

@@ -28,15 +28,8 @@ export type Bend = { readonly header?: Record<string, unknown>; readonly payload
 const bent = (base: Record<string, unknown>, change: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...change }).filter(([, value]) => value !== undefined));
 
-export function dpopProof(
-  key: HolderKey,
-  url: string,
-  options: { token?: string; method?: string } & Bend = {},
-): string {
-  const ath =
-    options.token === undefined
-      ? {}
-      : { ath: createHash('sha256').update(options.token).digest('base64url') };
+export function dpopProof(key: HolderKey, url: string, options: { token?: string; method?: string } & Bend = {}): string {
+  const ath = options.token === undefined ? {} : { ath: createHash('sha256').update(options.token).digest('base64url') };
   return makeJwt(
     key,
     bent({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk }, options.header),
@@ -140,16 +133,11 @@ export class RawWallet {
     const answer = await this.decide(requestUri);
     const location = answer.headers.get('location');
     const code = location === null ? null : new URL(location).searchParams.get('code');
-    if (code === null)
-      throw new Error(`authorize: ${answer.status} ${location} ${answer.text.slice(0, 500)}`);
+    if (code === null) throw new Error(`authorize: ${answer.status} ${location} ${answer.text.slice(0, 500)}`);
     return code;
   }
 
-  redeemCode(
-    code: string,
-    form: Record<string, string> = {},
-    headers?: Record<string, string>,
-  ): Promise<Answer> {
+  redeemCode(code: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
     const all: Record<string, string> = {
       grant_type: 'authorization_code',
       code,
@@ -165,11 +153,7 @@ export class RawWallet {
     });
   }
 
-  refresh(
-    refreshToken: string,
-    form: Record<string, string> = {},
-    headers?: Record<string, string>,
-  ): Promise<Answer> {
+  refresh(refreshToken: string, form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
     return this.service.call('POST', `/${this.tenant}/token`, {
       form: { grant_type: 'refresh_token', refresh_token: refreshToken, ...form },
       headers: headers ?? this.tokenProof(),

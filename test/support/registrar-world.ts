@@ -57,12 +57,7 @@ export class RegistrarWorld {
   }
 
   /** Writes a presentation configuration that wants a registration certificate. */
-  present(
-    id: string,
-    registrationCert: object | null,
-    changes: object = {},
-    token = this.token,
-  ): Promise<Answer> {
+  present(id: string, registrationCert: object | null, changes: object = {}, token = this.token): Promise<Answer> {
     const json = { id, dcql_query: REGISTERED_QUERY, registrationCert, ...changes };
     return this.call('POST', '/verifier/config', json, token);
   }
@@ -76,10 +71,7 @@ export class RegistrarWorld {
   async request(requestId: string, token = this.token): Promise<{ header: any; payload: any }> {
     const made = await this.ask(requestId, token);
     expect(made.status, made.text).to.equal(201);
-    const { text } = await this.service.call(
-      'GET',
-      new URL(made.body.uri).searchParams.get('request_uri') ?? '',
-    );
+    const { text } = await this.service.call('GET', new URL(made.body.uri).searchParams.get('request_uri') ?? '');
     const [header, payload] = text
       .split('.')
       .slice(0, 2)

@@ -172,11 +172,9 @@ export class TestRegistrar {
   #logIn(request: IncomingMessage, response: ServerResponse, form: URLSearchParams): unknown {
     const { authorization } = request.headers;
     const expected = `Basic ${Buffer.from(`vidimus:${REGISTRAR_SECRET}`).toString('base64')}`;
-    const isClient =
-      authorization === undefined ? form.get('client_id') === 'vidimus' : authorization === expected;
+    const isClient = authorization === undefined ? form.get('client_id') === 'vidimus' : authorization === expected;
     if (!isClient) return json(response, 401, { error: 'invalid_client' });
-    if (form.get('grant_type') !== 'password')
-      return json(response, 400, { error: 'unsupported_grant_type' });
+    if (form.get('grant_type') !== 'password') return json(response, 400, { error: 'unsupported_grant_type' });
     if (form.get('password') !== this.password) {
       // A provider may well say more than it should.
       return json(response, 400, {

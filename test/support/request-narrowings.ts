@@ -49,8 +49,7 @@ export function allowedByChangelog(changelog: string, release: string): readonly
     const [, version] = /^## \[?v?(\S+?)\]?(?:\s|$)/.exec(line) ?? [];
     if (version === release) break;
     if (line.startsWith('#')) isBreaking = /^#{3} Breaking\b/.test(line);
-    const [, operations = '', place = '', reason = ''] =
-      /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
+    const [, operations = '', place = '', reason = ''] = /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
     if (!isBreaking || reason.trim() === '') continue;
     for (const [, operation = ''] of operations.matchAll(/`([^`]+)`/g)) allowed.push({ operation, place });
   }
@@ -59,9 +58,7 @@ export function allowedByChangelog(changelog: string, release: string): readonly
 
 export function isAllowed({ operation, place }: Narrowing, allowed: readonly AllowedNarrowing[]): boolean {
   return allowed.some(
-    (each) =>
-      each.operation === operation &&
-      (each.place.endsWith('*') ? place.startsWith(each.place.slice(0, -1)) : place === each.place),
+    (each) => each.operation === operation && (each.place.endsWith('*') ? place.startsWith(each.place.slice(0, -1)) : place === each.place),
   );
 }
 
@@ -78,8 +75,8 @@ export function findRequestNarrowings(older: ApiDocument, newer: ApiDocument): r
       const report = (place: string, problem: string): Narrowing => ({ operation, place, problem });
       if (after === undefined) return [report('', 'the operation is gone')];
       const compare = new Comparison(older, newer);
-      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(
-        ({ place, problem }) => report(place, problem),
+      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(({ place, problem }) =>
+        report(place, problem),
       );
     }),
   );
@@ -117,8 +114,7 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
 function bodyNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
   const [was, is] = [before.requestBody, after.requestBody];
   const problems: Problem[] = [];
-  if (is?.required === true && was?.required !== true)
-    problems.push({ place: 'body', problem: 'it is required now' });
+  if (is?.required === true && was?.required !== true) problems.push({ place: 'body', problem: 'it is required now' });
   for (const [type, { schema = true }] of Object.entries(was?.content ?? {})) {
     const other = is?.content[type];
     if (other === undefined) problems.push({ place: 'body', problem: `${type} is not accepted any more` });
@@ -207,19 +203,13 @@ class Comparison {
       const [former] = [was[keyword]];
       if (keyword === 'allOf' || !Array.isArray(former)) continue;
       const rest = without(was, keyword);
-      return former.flatMap((branch: Schema) =>
-        this.schemas(merge(resolve(branch, this.#older), rest), is, place),
-      );
+      return former.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), is, place));
     }
     if (Array.isArray(was['allOf'])) {
       const texts = was['allOf'].map((part) => JSON.stringify(part));
-      const parts = was['allOf']
-        .map((part: Schema) => resolve(part, this.#older))
-        .filter((part) => !isCondition(part));
+      const parts = was['allOf'].map((part: Schema) => resolve(part, this.#older)).filter((part) => !isCondition(part));
       // A part that both have narrows nothing.
-      const rest = Array.isArray(is['allOf'])
-        ? { ...is, allOf: is['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) }
-        : is;
+      const rest = Array.isArray(is['allOf']) ? { ...is, allOf: is['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) } : is;
       return this.#compare(parts.reduce(merge, without(was, 'allOf')), rest, place);
     }
     const problems: Problem[] = [];
@@ -227,8 +217,7 @@ class Comparison {
       if (is[keyword] !== undefined && JSON.stringify(is[keyword]) !== JSON.stringify(was[keyword]))
         problems.push(...said(`the condition ${keyword} ${JSON.stringify(is[keyword])} is new`));
     }
-    if (Array.isArray(is['allOf']))
-      problems.push(...is['allOf'].flatMap((part: Schema) => this.schemas(was, part, place)));
+    if (Array.isArray(is['allOf'])) problems.push(...is['allOf'].flatMap((part: Schema) => this.schemas(was, part, place)));
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const branches = is[keyword];
       if (Array.isArray(branches)) problems.push(...this.#oneOf(was, branches, place));
@@ -242,12 +231,7 @@ class Comparison {
     let leastCost = Number.POSITIVE_INFINITY;
     // A value of several types may need several branches.
     const types = typeof was === 'object' ? typesOf(was) : TYPES;
-    if (
-      types.length > 1 &&
-      typeof was === 'object' &&
-      was['const'] === undefined &&
-      !Array.isArray(was['enum'])
-    ) {
+    if (types.length > 1 && typeof was === 'object' && was['const'] === undefined && !Array.isArray(was['enum'])) {
       const single = types.filter((type) => type !== 'integer' || !types.includes('number'));
       return single.flatMap((type) => this.#oneOf({ ...was, type }, branches, place));
     }
@@ -255,9 +239,7 @@ class Comparison {
       const problems = this.schemas(was, branch, place);
       if (problems.length === 0) return [];
       // A branch for another type says nothing about what was narrowed.
-      const isOtherType = problems.some(
-        (each) => each.place === (place || 'body') && each.problem.startsWith(LOST_TYPE),
-      );
+      const isOtherType = problems.some((each) => each.place === (place || 'body') && each.problem.startsWith(LOST_TYPE));
       // The same goes for a branch that another value of a property selects.
       const isOtherKind = problems.some(({ problem }) => problem.startsWith(LOST_CONST));
       const cost = problems.length + (isOtherType ? 1_000 : 0) + (isOtherKind ? 500 : 0);
@@ -290,25 +272,18 @@ class Comparison {
     for (const keyword of LOWER_BOUNDS) {
       const [from, to] = [was[keyword], is[keyword]];
       if (typeof to !== 'number' || !concerns(keyword, types) || to <= LEAST(keyword)) continue;
-      if (typeof from !== 'number' || to > from)
-        problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
+      if (typeof from !== 'number' || to > from) problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
     }
     for (const keyword of UPPER_BOUNDS) {
       const [from, to] = [was[keyword], is[keyword]];
       if (typeof to !== 'number' || !concerns(keyword, types) || to >= Number.MAX_SAFE_INTEGER) continue;
-      if (typeof from !== 'number' || to < from)
-        problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
+      if (typeof from !== 'number' || to < from) problems.push(...said(`${keyword} is ${to}, was ${from ?? 'not limited'}`));
     }
     for (const keyword of EXACT) {
       const [from, to] = [was[keyword], is[keyword]];
-      if (to === undefined || !concerns(keyword, types) || JSON.stringify(from) === JSON.stringify(to))
-        continue;
+      if (to === undefined || !concerns(keyword, types) || JSON.stringify(from) === JSON.stringify(to)) continue;
       if (keyword === 'pattern' && typeof from === 'string' && isWider(String(to), from)) continue;
-      problems.push(
-        ...said(
-          `${keyword} is ${JSON.stringify(to)}, was ${from === undefined ? 'free' : JSON.stringify(from)}`,
-        ),
-      );
+      problems.push(...said(`${keyword} is ${JSON.stringify(to)}, was ${from === undefined ? 'free' : JSON.stringify(from)}`));
     }
     if (types.includes('object')) problems.push(...this.#objects(was, is, place));
     if (types.includes('array')) problems.push(...this.#arrays(was, is, place));
@@ -321,8 +296,7 @@ class Comparison {
     const [before, after] = [propertiesOf(was), propertiesOf(is)];
     const [restBefore, restAfter] = [restOf(was), restOf(is)];
     for (const name of requiredOf(is)) {
-      if (!requiredOf(was).includes(name))
-        problems.push({ place: inside(name), problem: 'it is required now' });
+      if (!requiredOf(was).includes(name)) problems.push({ place: inside(name), problem: 'it is required now' });
     }
     for (const [name, schema] of Object.entries(before)) {
       problems.push(...this.schemas(schema, after[name] ?? restAfter, inside(name)));
@@ -330,11 +304,9 @@ class Comparison {
     // A property that is new for the older document was accepted there as any other one.
     if (restBefore !== false) {
       for (const [name, schema] of Object.entries(after)) {
-        if (before[name] === undefined && typeof restBefore === 'object')
-          problems.push(...this.schemas(restBefore, schema, inside(name)));
+        if (before[name] === undefined && typeof restBefore === 'object') problems.push(...this.schemas(restBefore, schema, inside(name)));
       }
-      if (restAfter === false)
-        problems.push({ place: place || 'body', problem: 'other properties are not accepted any more' });
+      if (restAfter === false) problems.push({ place: place || 'body', problem: 'other properties are not accepted any more' });
       else problems.push(...this.schemas(restBefore, restAfter, inside('*')));
     }
     if (is['propertyNames'] !== undefined)
@@ -354,9 +326,7 @@ class Comparison {
       this.schemas(itemOf(was, index), itemOf(is, index), `${place}[${index}]`),
     ).flat();
     const items = (was['items'] as Schema | undefined) ?? true;
-    return items === false
-      ? problems
-      : [...problems, ...this.schemas(items, (is['items'] as Schema | undefined) ?? true, `${place}[]`)];
+    return items === false ? problems : [...problems, ...this.schemas(items, (is['items'] as Schema | undefined) ?? true, `${place}[]`)];
   }
 }
 
@@ -383,17 +353,7 @@ function resolve(schema: Schema, document: ApiDocument): Schema {
   return merge(resolve(target, document), without(schema as Exclude<Schema, boolean>, '$ref'));
 }
 
-const ANNOTATIONS = [
-  'title',
-  'description',
-  'example',
-  'examples',
-  'default',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  '$comment',
-];
+const ANNOTATIONS = ['title', 'description', 'example', 'examples', 'default', 'deprecated', 'readOnly', 'writeOnly', '$comment'];
 
 function constraintsOf(schema: Exclude<Schema, boolean>): Exclude<Schema, boolean> {
   return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ANNOTATIONS.includes(keyword)));
@@ -418,9 +378,7 @@ function merge(one: Schema, other: Schema): Schema {
     ...((one['type'] ?? other['type']) !== undefined && { type: types.length === 1 ? types[0] : types }),
     // Rules for all items count for the first ones, too, where they stand in different parts.
     ...(heads !== undefined && {
-      prefixItems: heads.map((head, index) =>
-        merge(head, itemOf(headsOf(one) === undefined ? one : other, index)),
-      ),
+      prefixItems: heads.map((head, index) => merge(head, itemOf(headsOf(one) === undefined ? one : other, index))),
     }),
     ...((one['properties'] ?? other['properties']) !== undefined && {
       properties: { ...propertiesOf(other), ...propertiesOf(one) },
@@ -444,17 +402,9 @@ function typesOf(schema: Exclude<Schema, boolean>): readonly string[] {
   const { type } = schema;
   if (typeof type === 'string') return [type];
   if (Array.isArray(type)) return type as string[];
-  const values = Array.isArray(schema['enum'])
-    ? schema['enum']
-    : 'const' in schema
-      ? [schema['const']]
-      : undefined;
+  const values = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : undefined;
   if (values === undefined) return TYPES;
-  return [
-    ...new Set(
-      values.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)),
-    ),
-  ];
+  return [...new Set(values.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)))];
 }
 
 function acceptsType(types: readonly string[], type: string): boolean {
@@ -468,8 +418,7 @@ function valuesOf(schema: Exclude<Schema, boolean>): readonly string[] | undefin
   return Array.isArray(values) ? values.map((value) => JSON.stringify(value)) : undefined;
 }
 
-const LEAST = (keyword: string) =>
-  /^min(Length|Items|Properties|Contains)$/.test(keyword) ? 0 : -Number.MAX_SAFE_INTEGER;
+const LEAST = (keyword: string) => (/^min(Length|Items|Properties|Contains)$/.test(keyword) ? 0 : -Number.MAX_SAFE_INTEGER);
 
 function concerns(keyword: string, types: readonly string[]): boolean {
   if (/Length|pattern|format|contentEncoding/.test(keyword)) return types.includes('string');

@@ -88,11 +88,7 @@ const freshDeferred: Recipe['prepare'] = async ({ service, token, ids }) => {
 };
 
 const made =
-  (
-    kind: keyof Ids,
-    path: string,
-    body: (id: string, ids: Ids, role?: string) => object,
-  ): NonNullable<Recipe['prepare']> =>
+  (kind: keyof Ids, path: string, body: (id: string, ids: Ids, role?: string) => object): NonNullable<Recipe['prepare']> =>
   async ({ service, token, ids }, fresh, role) => {
     await created(service, token, path, body(fresh, ids, role));
     return { [kind]: fresh };

@@ -64,6 +64,5 @@ export function entriesOf({ text }: Answer): (index: number) => number {
   const { bits, lst } = decode(text).payload['status_list'];
   const bytes = inflateSync(Buffer.from(lst, 'base64url'));
   const perByte = 8 / bits;
-  return (index) =>
-    ((bytes[Math.floor(index / perByte)] ?? 0) >> ((index % perByte) * bits)) & (2 ** bits - 1);
+  return (index) => ((bytes[Math.floor(index / perByte)] ?? 0) >> ((index % perByte) * bits)) & (2 ** bits - 1);
 }

@@ -1,4 +1,6 @@
 import { createHash, randomBytes, sign } from 'node:crypto';
+import { type DisclosedObject, isUndisclosed } from '../../domain/formats/sd-jwt/disclosures.ts';
+import type { Json, JsonObject } from '../../domain/shared/json.ts';
 import type { HolderKey } from './raw-wallet.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tokens of every shape
@@ -48,13 +50,11 @@ export type SdJwtBend = {
 };
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-export const digestOf = (text: string, algorithm = 'sha256') =>
-  createHash(algorithm).update(text).digest('base64url');
+export const digestOf = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text).digest('base64url');
 
 /** RFC 9901 section 4.2.1. @param parts salt, name and value; salt and value for a member of an array. */
 export const disclosureOf = (...parts: readonly unknown[]) => encode(parts);
-export const salted = (...parts: readonly unknown[]) =>
-  disclosureOf(randomBytes(12).toString('base64url'), ...parts);
+export const salted = (...parts: readonly unknown[]) => disclosureOf(randomBytes(12).toString('base64url'), ...parts);
 
 export function signJws(input: string, { privateKey }: HolderKey): string {
   const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
@@ -114,3 +114,14 @@ export const part =
 
 /** Changes the first byte of base64url, so that it stays base64url. */
 export const flipped = (text: string) => (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
+
+/** The claims as others may see them: withheld array members are gone (RFC 9901 section 7.1 step 3d). */
+export function withoutTombstones(claims: DisclosedObject): JsonObject {
+  return outputOf(claims) as JsonObject;
+}
+
+function outputOf(value: unknown): Json {
+  if (typeof value !== 'object' || value === null) return value as Json;
+  if (Array.isArray(value)) return value.filter((member) => !isUndisclosed(member)).map(outputOf);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, outputOf(member)]));
+}

@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
+import { Log } from '../../application/ports/log.ts';
 import { verifyWebhook } from '../../docs/examples/verify-webhook.mjs';
 import type { BackendCall } from './backend.ts';
-import type { Answer, TestService } from './test-service.ts';
+import { Issuer } from './interactive-authorization.ts';
+import { ask, type Held, present } from './present.ts';
+import { RawWallet } from './raw-wallet.ts';
+import { type Answer, createTenant, type TestService } from './test-service.ts';
 
 type Tenant = { readonly service: TestService; readonly token: string };
 
@@ -27,10 +31,7 @@ export const signaturesOf = ({ headers }: BackendCall): number =>
     .filter((signature) => signature.startsWith('v1,')).length;
 
 /** Whether a backend that knows this secret takes the call: by the reference library, and by that of the examples. */
-export function isSignedWith(
-  secret: string,
-  { headers, text }: Pick<BackendCall, 'headers' | 'text'>,
-): boolean {
+export function isSignedWith(secret: string, { headers, text }: Pick<BackendCall, 'headers' | 'text'>): boolean {
   const verdicts = [
     () => new Webhook(secret).verify(text, headers as Record<string, string>),
     () => verifyWebhook(headers, text, secret),
@@ -56,4 +57,150 @@ export function bentCalls({ headers, text }: BackendCall): readonly Pick<Backend
     { headers: { ...headers, 'webhook-timestamp': String(time - 1) }, text },
     { headers: { ...headers, 'webhook-signature': 'v1,' }, text },
   ];
+}
+
+const legible = (value: unknown) => (value instanceof Error ? `${value.stack} ${value.cause}` : value);
+
+/** An issuer whose service makes calls of every kind, and all that was told or logged meanwhile. */
+export class SignedWorld {
+  readonly issuer: Issuer;
+  readonly held: Held;
+  /** Every secret that was told. */
+  readonly told: string[] = [];
+  /** Everything that anybody logged, whatever its level. */
+  readonly logged: unknown[] = [];
+
+  private constructor(issuer: Issuer, held: Held) {
+    this.issuer = issuer;
+    this.held = held;
+    const log = issuer.service.service.container.get(Log) as unknown as Record<string, unknown>;
+    for (const level of ['debug', 'info', 'warn', 'error']) {
+      log[level] = (...what: unknown[]) => this.logged.push(what.map(legible));
+    }
+  }
+
+  static async open(environment: Readonly<Record<string, string>>): Promise<SignedWorld> {
+    const issuer = await Issuer.open(environment);
+    issuer.reference = SignedWorld.REFERENCE;
+    const url = (path: string) => `${issuer.backend.url}/${path}`;
+    await issuer.check('told', { webhook: { url: url('presented') } });
+    await issuer.badge('friend', [{ type: 'openid4vp_presentation', presentationConfigId: 'told' }]);
+    const page = { type: 'redirect_to_web', url: url('page?visit={auth_session}') };
+    await issuer.badge('guest', [{ ...page, callbackUrl: url('confirm') }]);
+    return new SignedWorld(issuer, await issuer.hold());
+  }
+
+  /** Nothing was called, and every webhook takes what it is told. */
+  forget(): void {
+    this.issuer.backend.forget();
+    this.issuer.backend.on('/presented', { json: {} });
+  }
+
+  async rotate(json: object = {}, token = this.issuer.token): Promise<string> {
+    const secret = await rotateWebhookSecret({ service: this.issuer.service, token }, json);
+    this.told.push(secret);
+    return secret;
+  }
+
+  /** The secret of another tenant of the same service. */
+  async foreignSecret(): Promise<string> {
+    return this.rotate({}, (await createTenant(this.issuer.service, 'other')).token);
+  }
+
+  async #issue(id: string, more: object = {}) {
+    const { service, token, id: tenant } = this.issuer;
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: [id],
+      reference: SignedWorld.REFERENCE,
+    };
+    const made = await service.call('POST', '/issuer/offer', { token, json: { ...offer, ...more } });
+    expect(made.status, made.text).to.equal(201);
+    const wallet = new RawWallet(service, tenant);
+    const accessToken = await wallet.accessToken(made.body.uri);
+    return { wallet, accessToken, issued: await wallet.request(accessToken, id) };
+  }
+
+  /** A claims webhook that answers so. @returns its call. */
+  async #askClaims(status: number, answer: Parameters<Issuer['backend']['on']>[1], more: object = {}): Promise<BackendCall> {
+    this.forget();
+    const { backend } = this.issuer;
+    backend.on('/of-offer', answer);
+    const card = { type: 'webhook', webhook: { url: `${backend.url}/of-offer` } };
+    const { issued } = await this.#issue('card', { credentialClaims: { card }, ...more });
+    expect(issued.status, issued.text).to.equal(status);
+    return this.only('/of-offer');
+  }
+
+  only(path: string): BackendCall {
+    const calls = this.issuer.backend.at(path);
+    expect(calls, path).to.have.length(1);
+    return calls[0] as BackendCall;
+  }
+
+  /** @param more properties of the offer. */
+  claimsCall(more: object = {}): Promise<BackendCall> {
+    return this.#askClaims(200, { json: { card: { name: 'Ada' } } }, more);
+  }
+
+  /** One whose holder is somebody else. */
+  async #stolen(): Promise<Held> {
+    return { ...this.held, holder: (await this.issuer.hold()).holder };
+  }
+
+  async presentationCall(held: Held, status: number, requestId = 'told'): Promise<BackendCall> {
+    const { service, token } = this.issuer;
+    const asked = await ask(service, token, requestId, { reference: SignedWorld.REFERENCE });
+    expect((await present(service, asked, held)).status).to.equal(status);
+    return this.only('/presented');
+  }
+
+  async #presentationBeforeIssuance(held: Held): Promise<BackendCall> {
+    const wallet = this.issuer.wallet();
+    const { uri } = await this.issuer.offer('friend');
+    const asked = wallet.asksPresentation(await wallet.begin(uri, { scope: 'friend' }));
+    const answer = await wallet.present(asked, held);
+    if (held === this.held) wallet.issuedCode(answer);
+    else expect(answer.body.error).to.equal('access_denied');
+    return this.only('/presented');
+  }
+
+  async #notification(): Promise<BackendCall> {
+    const { service, backend, id } = this.issuer;
+    const notifyWebhook = { url: `${backend.url}/notified` };
+    const { wallet, accessToken, issued } = await this.#issue('card', { notifyWebhook });
+    const answer = await service.call('POST', `/${id}/notification`, {
+      headers: wallet.authorization(accessToken, { path: 'notification' }),
+      json: { notification_id: issued.body.notification_id, event: 'credential_accepted' },
+    });
+    expect(answer.status, answer.text).to.equal(204);
+    return this.only('/notified');
+  }
+
+  async #webStep(): Promise<BackendCall> {
+    const wallet = this.issuer.wallet();
+    const { uri } = await this.issuer.offer('guest');
+    const asked = wallet.asksWeb(await wallet.begin(uri, { scope: 'guest' }));
+    const { back } = await wallet.visit(asked);
+    wallet.codeFrom(back);
+    return this.only('/confirm');
+  }
+
+  /** `reference` of every offer and request. */
+  static readonly REFERENCE = 'order 17';
+
+  /** How the service is brought to make each kind of call. */
+  static readonly CALLS: Readonly<Record<string, (world: SignedWorld) => Promise<BackendCall>>> = {
+    'the claims webhook': (world) => world.claimsCall(),
+    'the claims webhook that defers': (world) => world.#askClaims(202, { json: { deferred: true, interval: 5 } }),
+    'the claims webhook that fails': (world) => world.#askClaims(400, (response) => response.writeHead(503).end()),
+    'the notification webhook': (world) => world.#notification(),
+    'the presentation webhook': (world) => world.presentationCall(world.held, 200),
+    'the presentation webhook of a refused response': async (world) => world.presentationCall(await world.#stolen(), 400),
+    'the presentation webhook before an issuance': (world) => world.#presentationBeforeIssuance(world.held),
+    'the presentation webhook of a refused response before an issuance': async (world) =>
+      world.#presentationBeforeIssuance(await world.#stolen()),
+    'the question whether a web step is done': (world) => world.#webStep(),
+  };
 }

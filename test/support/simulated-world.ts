@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Exchange, SimulatedWallet } from '../../tools/wallet/core/index.ts';
+import { type Exchange, SimulatedWallet } from '../../packages/wallet/src/core/index.ts';
 import { createTenant, startTestService, type TestService } from './test-service.ts';
 
 const NAMESPACE = 'org.iso.18013.5.1';

@@ -16,10 +16,7 @@ export type EventStream = {
 const PATIENCE_MS = 5_000;
 
 /** Reads server-sent events the way a browser does (WHATWG HTML section 9.2). */
-export async function openStream(
-  address: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<EventStream> {
+export async function openStream(address: string, headers: Readonly<Record<string, string>> = {}): Promise<EventStream> {
   const leaving = new AbortController();
   const answer = await fetch(address, { headers: { ...headers }, signal: leaving.signal });
   expect(answer.status, answer.status === 200 ? '' : await answer.clone().text()).to.equal(200);
@@ -43,8 +40,7 @@ async function* read(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMes
     for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
       const lines = text.slice(0, end).split('\n');
       text = text.slice(end + 2);
-      const field = (name: string) =>
-        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
       const data = field('data');
       if (data !== undefined) yield { id: field('id'), data: JSON.parse(data) };
     }

@@ -6,8 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../demo/process.ts';
-import { restoreLinks } from './postgres-server.ts';
-import { rawSql } from './raw-sql.ts';
+import { rawSql, restoreLinks } from './postgres-server.ts';
 import { isRunning } from './worker-service.ts';
 
 const PATIENCE_MS = 20_000;
@@ -53,11 +52,10 @@ export class Cluster {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-cluster-'));
     const cluster = new Cluster(folder, await freePort(createServer));
     own(folder);
-    execFileSync(
-      join(binaries(), 'initdb'),
-      ['-D', cluster.data, '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--no-sync'],
-      { ...account(), stdio: 'ignore' },
-    );
+    execFileSync(join(binaries(), 'initdb'), ['-D', cluster.data, '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--no-sync'], {
+      ...account(),
+      stdio: 'ignore',
+    });
     return cluster;
   }
 
@@ -139,9 +137,7 @@ export class Cluster {
   async isFollowed(): Promise<void> {
     await until(async () => {
       const rows = await rawSql(this.urlOf('postgres'), (run) =>
-        run(
-          `select 1 from pg_stat_replication where state = 'streaming' and replay_lsn >= pg_current_wal_flush_lsn()`,
-        ),
+        run(`select 1 from pg_stat_replication where state = 'streaming' and replay_lsn >= pg_current_wal_flush_lsn()`),
       );
       return (rows as unknown[]).length > 0;
     });

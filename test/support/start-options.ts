@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,11 +10,16 @@ export type StartOptions = {
   readonly nodeOptions: readonly string[];
 };
 
+const LAUNCHER = 'bootstrap/commands/start-service.mjs';
+const require = createRequire(import.meta.url);
+
 /**
- * Read from the file that `npm start` reads, so that what is measured is what runs. Releases up to 0.1.0 have it in the manifest.
+ * Read from the launcher of the tree, so that what is measured is what runs. Earlier releases have the options in a file or in the manifest.
  * @param tree folder of the service, this one unless another is named.
  */
 export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.url))): StartOptions {
+  const launcher = join(tree, LAUNCHER);
+  if (existsSync(launcher)) return (require(launcher) as { START_OPTIONS: StartOptions }).START_OPTIONS;
   const file = join(tree, 'tools/start-options.json');
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as StartOptions;
   const manifest = readFileSync(join(tree, 'package.json'), 'utf8');

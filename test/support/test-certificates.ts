@@ -1,4 +1,4 @@
-import { sign, webcrypto } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, sign, webcrypto } from 'node:crypto';
 import {
   AuthorityInfoAccessExtension,
   AuthorityKeyIdentifierExtension,
@@ -13,7 +13,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import { writePemCertificates } from '../../domain/formats/der/pem.ts';
-import { readElements, readSequence } from '../../domain/formats/der/reader.ts';
+import { parseElements, parseSequence } from '../../domain/formats/der/reader.ts';
 import { MDL_DOCUMENT_SIGNER } from '../../domain/formats/mdoc/document-signer.ts';
 import { type HolderKey, newKey } from './raw-wallet.ts';
 
@@ -74,18 +74,11 @@ export const WEB_SERVER = '1.3.6.1.5.5.7.3.1';
 export const READER = '1.0.18013.5.1.6';
 
 /** A certificate for a key of somebody else. @returns DER in standard base64. */
-export function certifyKey(
-  jwk: HolderKey['jwk'],
-  options: CertificateOptions & { readonly by: Certified },
-): Promise<string> {
+export function certifyKey(jwk: HolderKey['jwk'], options: CertificateOptions & { readonly by: Certified }): Promise<string> {
   return certificateFor(jwk, options, options.by);
 }
 
-async function certificateFor(
-  jwk: HolderKey['jwk'],
-  options: CertificateOptions,
-  self: HolderKey,
-): Promise<string> {
+async function certificateFor(jwk: HolderKey['jwk'], options: CertificateOptions, self: HolderKey): Promise<string> {
   const { name, by, ca = false, organizationIdentifier, dns = [], purposes = [] } = options;
   const publicKey = await importPublic(jwk);
   const signer = by ?? self;
@@ -107,9 +100,7 @@ async function certificateFor(
       options.authorityKeyId === undefined
         ? await AuthorityKeyIdentifierExtension.create(await importPublic(signer.jwk))
         : new AuthorityKeyIdentifierExtension(options.authorityKeyId),
-      ...(dns.length > 0
-        ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))]
-        : []),
+      ...(dns.length > 0 ? [new SubjectAlternativeNameExtension(dns.map((value) => ({ type: 'dns', value })))] : []),
       ...revocationOf(options),
       ...(purposes.length > 0 ? [new ExtendedKeyUsageExtension([...purposes], options.critical)] : []),
     ],
@@ -128,15 +119,11 @@ function revocationOf({ lists = [], ocsp, neverRevoked = false }: CertificateOpt
 }
 
 /** The certificate with other times, signed again. */
-function withTimes(
-  der: Buffer,
-  { notBefore, notAfter }: NonNullable<CertificateOptions['validity']>,
-  { privateKey }: HolderKey,
-): Buffer {
-  const [toBeSigned, algorithm] = readSequence(Buffer.from(der));
+function withTimes(der: Buffer, { notBefore, notAfter }: NonNullable<CertificateOptions['validity']>, { privateKey }: HolderKey): Buffer {
+  const [toBeSigned, algorithm] = parseSequence(Buffer.from(der));
   if (toBeSigned === undefined || algorithm === undefined) throw new Error('no certificate');
   // Version, serial number, algorithm and issuer stand before the validity (RFC 5280 section 4.1).
-  const times = readElements(readElements(toBeSigned.content)[4]?.content ?? Buffer.alloc(0));
+  const times = parseElements(parseElements(toBeSigned.content)[4]?.content ?? Buffer.alloc(0));
   for (const [position, text] of [notBefore, notAfter].entries()) {
     const content = times[position]?.content;
     if (text === undefined) continue;
@@ -168,11 +155,7 @@ async function subjectKeyId(
   publicKey: webcrypto.CryptoKey,
 ): Promise<readonly SubjectKeyIdentifierExtension[]> {
   if (keyId === null) return [];
-  return [
-    keyId === undefined
-      ? await SubjectKeyIdentifierExtension.create(publicKey)
-      : new SubjectKeyIdentifierExtension(keyId),
-  ];
+  return [keyId === undefined ? await SubjectKeyIdentifierExtension.create(publicKey) : new SubjectKeyIdentifierExtension(keyId)];
 }
 
 function importPublic(jwk: HolderKey['jwk']) {
@@ -182,4 +165,40 @@ function importPublic(jwk: HolderKey['jwk']) {
 function importPrivate({ privateKey }: HolderKey) {
   const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' });
   return webcrypto.subtle.importKey('pkcs8', pkcs8, ALGORITHM, true, ['sign']);
+}
+
+const SIGNATURE = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+
+/** The numbers of an RSA key, as long as they are asked for. */
+export type RsaNumbers = { readonly bits?: number; readonly exponent?: Buffer };
+
+/** SubjectPublicKeyInfo of an RSA key; nobody has the private half when the numbers are made up. */
+export function rsaKey({ bits = 2048, exponent }: RsaNumbers = {}): Buffer {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: bits });
+  if (exponent === undefined) return publicKey.export({ format: 'der', type: 'spki' });
+  const { n = '' } = publicKey.export({ format: 'jwk' });
+  const key = { kty: 'RSA', n, e: exponent.toString('base64url') };
+  return createPublicKey({ key, format: 'jwk' }).export({ format: 'der', type: 'spki' });
+}
+
+/**
+ * A certificate for any key that names an issuer who never saw it: only its signature is wrong.
+ * @param spki of the key; an RSA key for a CA, as strangers send them.
+ * @returns DER in standard base64.
+ */
+export async function pretend(names: { readonly subject: string; readonly issuer: string }, spki: Buffer, ca = true): Promise<string> {
+  const { privateKey } = await webcrypto.subtle.generateKey(SIGNATURE, true, ['sign', 'verify']);
+  const certificate = await X509CertificateGenerator.create({
+    ...names,
+    notBefore: new Date('2025-01-01T00:00:00Z'),
+    notAfter: new Date('2046-01-01T00:00:00Z'),
+    publicKey: new Uint8Array(spki),
+    signingKey: privateKey,
+    signingAlgorithm: SIGNATURE,
+    extensions: [
+      new BasicConstraintsExtension(ca, undefined, true),
+      new KeyUsagesExtension(ca ? KeyUsageFlags.keyCertSign : KeyUsageFlags.digitalSignature, true),
+    ],
+  });
+  return Buffer.from(certificate.rawData).toString('base64');
 }

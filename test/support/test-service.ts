@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secrets } from '../../application/ports/secrets.ts';
-import { type RunningService, startService } from '../../bootstrap/service.ts';
+import { type RunningService, startService } from '../../bootstrap/start/service.ts';
 import { readSettings } from '../../config/settings.ts';
 import { freePort } from '../demo/process.ts';
 import { makeSqlite } from './databases.ts';
@@ -91,22 +91,12 @@ export async function startTestService(
   hashQuickly(service.container.get(Secrets));
   const base = settings.PUBLIC_URL.startsWith('http://localhost') ? settings.PUBLIC_URL : address;
   const tokens = new Map<string, string>();
-  const documentation = Documentation.of(service);
+  const documentation = Documentation.of(service, environment);
 
   const call = async (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;
-    const type =
-      json !== undefined
-        ? 'application/json'
-        : form !== undefined
-          ? 'application/x-www-form-urlencoded'
-          : undefined;
-    const body =
-      json !== undefined
-        ? JSON.stringify(json)
-        : form !== undefined
-          ? new URLSearchParams(form).toString()
-          : text;
+    const type = json !== undefined ? 'application/json' : form !== undefined ? 'application/x-www-form-urlencoded' : undefined;
+    const body = json !== undefined ? JSON.stringify(json) : form !== undefined ? new URLSearchParams(form).toString() : text;
     const answer = await fetch(path.startsWith('http') ? path : base + path, {
       method,
       redirect: 'manual',

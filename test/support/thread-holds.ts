@@ -46,8 +46,7 @@ const KEYS = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 function slowness(): number {
   const data = Buffer.alloc(200);
   const begun = threadMilliseconds();
-  for (let i = 0; i < SIGNATURES; i++)
-    verify('sha256', data, KEYS.publicKey, sign('sha256', data, KEYS.privateKey));
+  for (let i = 0; i < SIGNATURES; i++) verify('sha256', data, KEYS.publicKey, sign('sha256', data, KEYS.privateKey));
   return (threadMilliseconds() - begun) / (SIGNATURES * (REFERENCE.signMs + REFERENCE.verifyMs));
 }
 

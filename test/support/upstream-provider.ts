@@ -2,7 +2,40 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Grant, type Interaction, Provider } from 'oidc-provider';
-import { browse, DENIAL, PERSON } from './upstream-browser.ts';
+
+/** What our browser tells the test provider about the person who sits in front of it. */
+export const PERSON = 'x-test-account';
+export const DENIAL = 'x-test-deny';
+
+/** Follows redirects with the cookies that it is given, until it is sent away from the provider. */
+export async function browse(
+  issuer: string,
+  start: string,
+  { accountId = 'alice', deny }: { accountId?: string; deny?: string },
+): Promise<URL> {
+  const cookies = new Map<string, string>();
+  let url = new URL(start);
+  for (let step = 0; step < 20; step++) {
+    const answer = await fetch(url, {
+      redirect: 'manual',
+      headers: {
+        cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+        [PERSON]: accountId,
+        ...(deny === undefined ? {} : { [DENIAL]: deny }),
+      },
+    });
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '') cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    const location = answer.headers.get('location');
+    if (location === null) throw new Error(`the provider answered ${answer.status}: ${await answer.text()}`);
+    url = new URL(location, url);
+    if (url.origin !== issuer) return url;
+  }
+  throw new Error('the provider redirects without end');
+}
 
 /** A secret that shows whether it was form-encoded before it was put into a Basic header. */
 export const CONFIDENTIAL = { clientId: 'confidential:client', clientSecret: 'a secret: +/%&=~' } as const;
@@ -51,10 +84,7 @@ export type UpstreamProvider = {
    * @param options `deny`: answers with this OAuth error in place of the login.
    * @returns where the provider sends the browser in the end, with `code` or `error`.
    */
-  login(
-    authorizationUrl: string,
-    options?: { readonly accountId?: string; readonly deny?: string },
-  ): Promise<URL>;
+  login(authorizationUrl: string, options?: { readonly accountId?: string; readonly deny?: string }): Promise<URL>;
   /** An `at+jwt` of the provider for `audience`, as its token endpoint would have made it. */
   accessTokenFor(audience: string, token?: MintedToken): Promise<string>;
   /** Requests that the provider answered at this path. */
@@ -107,11 +137,7 @@ function quietly<T>(make: () => T): T {
   }
 }
 
-function configuration(
-  options: UpstreamOptions,
-  extras: WeakMap<object, Claims>,
-  issuerStates: ReadonlyMap<string, string>,
-): object {
+function configuration(options: UpstreamOptions, extras: WeakMap<object, Claims>, issuerStates: ReadonlyMap<string, string>): object {
   const { algorithm = 'RS256' } = options;
   const accounts: Readonly<Record<string, Claims>> = options.accounts ?? { alice: ALICE };
   const redirect_uris = options.redirectUris ?? ['http://127.0.0.1:1/callback'];
@@ -163,8 +189,7 @@ function configuration(
         enabled: true,
         types: { openid_credential: { validate: () => {} } },
         authorizationDetailsForGrantSource: (context: RarContext) => context.oidc.grant.rar,
-        authorizationDetailsForAccessToken: (_: unknown, __: unknown, source: { rar?: object[] }) =>
-          source.rar,
+        authorizationDetailsForAccessToken: (_: unknown, __: unknown, source: { rar?: object[] }) => source.rar,
         authorizationDetailsForIntrospection: () => undefined,
       },
     },
@@ -210,8 +235,7 @@ async function interact(
 ): Promise<void> {
   const interaction = await provider.interactionDetails(request, response);
   const error = request.headers[DENIAL];
-  const finish = (result: object) =>
-    provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
+  const finish = (result: object) => provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
   if (error !== undefined) return finish({ error, error_description: 'the person did not want to' });
   if (interaction.prompt.name === 'login') return finish({ login: { accountId: request.headers[PERSON] } });
   const grantId = await consent(provider, interaction);

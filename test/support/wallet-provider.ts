@@ -18,10 +18,7 @@ export type AttestationOptions = Bend & {
 
 export type PopOptions = Bend & { readonly challenge?: string };
 
-type AllCertified = Pick<
-  WalletProvider,
-  'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'
->;
+type AllCertified = Pick<WalletProvider, 'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'>;
 
 /** Providers differ in what they serve, not in their keys. */
 let certified: Promise<AllCertified> | undefined;
@@ -158,11 +155,7 @@ export class WalletProvider {
       wallet_name: 'Example Wallet',
     };
     const typ = 'oauth-client-attestation+jwt';
-    return makeJwt(
-      signer,
-      bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header),
-      bent(claims, payload),
-    );
+    return makeJwt(signer, bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), bent(claims, payload));
   }
 
   /** @param audience issuer of the authorization server. */
@@ -206,11 +199,7 @@ export class WalletProvider {
       nonce,
     };
     const typ = 'key-attestation+jwt';
-    return makeJwt(
-      signer,
-      bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header),
-      bent(claims, payload),
-    );
+    return makeJwt(signer, bent({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), bent(claims, payload));
   }
 
   /** The `status` claim of an attestation that has this place in the provider's status list. */

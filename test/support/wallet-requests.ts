@@ -1,14 +1,6 @@
 import type { Route } from '../../adapters/http/route.ts';
 import type { Artefacts } from './populated.ts';
-import {
-  AUTHORIZATION_REQUEST,
-  CLIENT_ID,
-  dpopProof,
-  keyProof,
-  newKey,
-  PRE_AUTHORIZED,
-  type RawWallet,
-} from './raw-wallet.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, keyProof, newKey, PRE_AUTHORIZED, type RawWallet } from './raw-wallet.ts';
 import { nameOf } from './requests.ts';
 import type { CallOptions } from './test-service.ts';
 
@@ -98,28 +90,16 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   }),
   'POST /:tenant/chained-as/challenge': document('/:tenant/chained-as/challenge'),
   'GET /:tenant/chained-as/.well-known/jwks.json': document('/:tenant/chained-as/.well-known/jwks.json'),
-  'GET /:tenant/chained-as/.well-known/oauth-authorization-server': document(
-    '/:tenant/chained-as/.well-known/oauth-authorization-server',
-  ),
-  'GET /.well-known/oauth-authorization-server/:tenant/chained-as': document(
-    '/.well-known/oauth-authorization-server/:tenant/chained-as',
-  ),
+  'GET /:tenant/chained-as/.well-known/oauth-authorization-server': document('/:tenant/chained-as/.well-known/oauth-authorization-server'),
+  'GET /.well-known/oauth-authorization-server/:tenant/chained-as': document('/.well-known/oauth-authorization-server/:tenant/chained-as'),
   'GET /:tenant/credential-offer/:offerId': ({ tenant }, { offerId }) => ({
     path: `/${tenant}/credential-offer/${offerId}`,
   }),
   'GET /:tenant/offer/:pageId': ({ tenant }, { pageId }) => ({ path: `/${tenant}/offer/${pageId}` }),
-  'GET /.well-known/openid-credential-issuer/:tenant': document(
-    '/.well-known/openid-credential-issuer/:tenant',
-  ),
-  'GET /:tenant/.well-known/openid-credential-issuer': document(
-    '/:tenant/.well-known/openid-credential-issuer',
-  ),
-  'GET /.well-known/oauth-authorization-server/:tenant': document(
-    '/.well-known/oauth-authorization-server/:tenant',
-  ),
-  'GET /:tenant/.well-known/oauth-authorization-server': document(
-    '/:tenant/.well-known/oauth-authorization-server',
-  ),
+  'GET /.well-known/openid-credential-issuer/:tenant': document('/.well-known/openid-credential-issuer/:tenant'),
+  'GET /:tenant/.well-known/openid-credential-issuer': document('/:tenant/.well-known/openid-credential-issuer'),
+  'GET /.well-known/oauth-authorization-server/:tenant': document('/.well-known/oauth-authorization-server/:tenant'),
+  'GET /:tenant/.well-known/oauth-authorization-server': document('/:tenant/.well-known/oauth-authorization-server'),
   'GET /:tenant/.well-known/jwks.json': document('/:tenant/.well-known/jwks.json'),
   'GET /:tenant/vct/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/vct/${vctId}` }),
   'GET /:tenant/schema/:id': ({ tenant }, { vctId }) => ({ path: `/${tenant}/schema/${vctId}` }),
@@ -160,8 +140,7 @@ const RECIPES: Readonly<Record<string, WalletRecipe>> = {
 export const isTenantRoute = ({ path }: Route) => path.includes('/:tenant');
 
 /** These stay published when a tenant is suspended. */
-export const isListRoute = ({ path }: Route) =>
-  /^\/:tenant\/(?:(?:status|trust)-list|(?:crl|ca)\/)/.test(path);
+export const isListRoute = ({ path }: Route) => /^\/:tenant\/(?:(?:status|trust)-list|(?:crl|ca)\/)/.test(path);
 
 export function walletRecipeOf(route: Route): WalletRecipe {
   const recipe = RECIPES[nameOf(route)];

@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate } from './databases.ts';
-import { findServer } from './postgres-server.ts';
-import { announce, type PreparedDatabases } from './prepared-databases.ts';
-import { rawSql } from './raw-sql.ts';
+import { announce, migrate, type PreparedDatabases } from './databases.ts';
+import { findServer, rawSql } from './postgres-server.ts';
 
 let folder: string | undefined;
 let postgres: PreparedDatabases['postgres'] = null;

@@ -54,9 +54,7 @@ export class WorkerService {
       this.errors += chunk;
     });
     // All that was written by then has been read.
-    this.ended = new Promise((resolve) =>
-      this.process.once('close', (code, signal) => resolve(signal ?? code ?? -1)),
-    );
+    this.ended = new Promise((resolve) => this.process.once('close', (code, signal) => resolve(signal ?? code ?? -1)));
   }
 
   static async start(environment: Readonly<Record<string, string>>): Promise<WorkerService> {
@@ -70,9 +68,7 @@ export class WorkerService {
     const workers = Number(environment['WORKERS'] ?? WORKERS);
     await service
       .line(({ msg }) => msg === 'started')
-      .then((started) =>
-        workers > 1 ? service.line(({ msg }) => msg === 'worker started', workers) : started,
-      )
+      .then((started) => (workers > 1 ? service.line(({ msg }) => msg === 'worker started', workers) : started))
       .catch((error: unknown) => {
         service.process.kill('SIGKILL');
         throw error;
@@ -123,8 +119,7 @@ export function isRunning(pid: number): boolean {
 export function callsTo(address: string, agent: Agent | false = false): Callable {
   const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;
-    const body =
-      json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
+    const body = json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
     const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
     return new Promise((resolve, reject) => {
       const sent = request(

@@ -91,19 +91,13 @@ function xmlHistory(type: string, history: NonNullable<XmlService['history']>): 
 }
 
 function xmlPointer({ uri, signers, territory, type, mimeType }: XmlPointer): string {
-  const ids = signers.map(
-    (one) => `<tsl:DigitalId><tsl:X509Certificate>${one}</tsl:X509Certificate></tsl:DigitalId>`,
-  );
+  const ids = signers.map((one) => `<tsl:DigitalId><tsl:X509Certificate>${one}</tsl:X509Certificate></tsl:DigitalId>`);
   const said = [
     type === undefined ? '' : `<tsl:TSLType>${type}</tsl:TSLType>`,
     territory === undefined ? '' : `<tsl:SchemeTerritory>${territory}</tsl:SchemeTerritory>`,
-    mimeType === undefined
-      ? ''
-      : `<MimeType xmlns="http://uri.etsi.org/02231/v2/additionaltypes#">${mimeType}</MimeType>`,
+    mimeType === undefined ? '' : `<MimeType xmlns="http://uri.etsi.org/02231/v2/additionaltypes#">${mimeType}</MimeType>`,
   ];
-  const others = said
-    .filter((one) => one !== '')
-    .map((one) => `<tsl:OtherInformation>${one}</tsl:OtherInformation>`);
+  const others = said.filter((one) => one !== '').map((one) => `<tsl:OtherInformation>${one}</tsl:OtherInformation>`);
   return `<tsl:OtherTSLPointer><tsl:ServiceDigitalIdentities><tsl:ServiceDigitalIdentity>${ids.join('')}</tsl:ServiceDigitalIdentity></tsl:ServiceDigitalIdentities>
     <tsl:TSLLocation>${uri}</tsl:TSLLocation><tsl:AdditionalInformation>${others.join('')}</tsl:AdditionalInformation></tsl:OtherTSLPointer>`;
 }
@@ -122,8 +116,7 @@ export type XmlSigning = {
 
 class Ecdsa {
   getAlgorithmName = () => ECDSA;
-  getSignature = (signed: string, key: KeyObject) =>
-    createSign('sha256').update(signed).sign({ key, dsaEncoding: 'ieee-p1363' }, 'base64');
+  getSignature = (signed: string, key: KeyObject) => createSign('sha256').update(signed).sign({ key, dsaEncoding: 'ieee-p1363' }, 'base64');
 }
 
 /** An enveloped signature, XAdES baseline B-B as far as readers look. */

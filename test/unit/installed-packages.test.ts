@@ -14,9 +14,7 @@ describe('Packages that are installed', () => {
   it('are the same whatever Node installs them', () => {
     const lock = readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8');
     const { packages } = JSON.parse(lock) as { packages: Record<string, Locked> };
-    const leftOut = Object.entries(packages).filter(
-      ([, { optional, engines }]) => optional && oldestOf(engines?.node ?? '*') > OLDEST,
-    );
+    const leftOut = Object.entries(packages).filter(([, { optional, engines }]) => optional && oldestOf(engines?.node ?? '*') > OLDEST);
     expect(leftOut.map(([name]) => name)).to.deep.equal([]);
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect } from 'chai';
-import { explain } from '../demo/explain.ts';
+import { explain } from '../demo/narrator.ts';
 import { readOptions as readDemoOptions } from '../demo/options.ts';
 import { EXPECTED, expectedOf, unexplained } from '../judge/expected.ts';
 import { FLOWS, forbids } from '../judge/flows.ts';
@@ -32,11 +32,7 @@ describe('What others say of the service', () => {
 
   it('is explained by what it says at its place, and by nothing else', () => {
     expect(expectedOf(failed)?.tool).to.equal('@openid4vc');
-    const others: Partial<Row>[] = [
-      { detail: 'the session is failed' },
-      { tool: 'Credo' },
-      { flow: FLOWS.batch },
-    ];
+    const others: Partial<Row>[] = [{ detail: 'the session is failed' }, { tool: 'Credo' }, { flow: FLOWS.batch }];
     for (const change of others) expect(expectedOf({ ...failed, ...change })).to.equal(undefined);
   });
 
@@ -72,14 +68,10 @@ describe('What others say of the service', () => {
     const noted: Row = { ...works, profile: 'haip', detail: 'with a note' };
     const rows: Row[] = [works, noted, failed, strange, gone];
     const made = withVerdicts(page, { date: '2030-01-02', tools: [tool, none], rows });
-    expect(made)
-      .to.include('Judged on 2030-01-02: 2 works, 2 FAILS')
-      .and.include('| @openid4vc | 9.9.9 | packages |');
+    expect(made).to.include('Judged on 2030-01-02: 2 works, 2 FAILS').and.include('| @openid4vc | 9.9.9 | packages |');
     expect(made).to.include('| deferred issuance | works |  | works \\* |  | FAILS (1) |  |');
     expect(made).to.include('\n- \\*: with a note\n');
-    expect(made)
-      .to.include('| all | tool not had: there is no program |')
-      .and.include('**Not explained**: new');
+    expect(made).to.include('| all | tool not had: there is no program |').and.include('**Not explained**: new');
     expect(made.split('<!-- verdicts')[0]).to.equal(page.split('<!-- verdicts')[0]);
   });
 
@@ -156,7 +148,6 @@ describe('A demo that fails', () => {
     expect(explain(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))).to.include(
       'fetch failed (connect ECONNREFUSED)',
     );
-    for (const error of ['odd', new Error('odd')])
-      expect(explain(error)).to.match(/^The demo failed: odd\nWhat to do: Run it again/);
+    for (const error of ['odd', new Error('odd')]) expect(explain(error)).to.match(/^The demo failed: odd\nWhat to do: Run it again/);
   });
 });

@@ -4,8 +4,7 @@ import { judge, type Listed, type Report } from '../mutation/judge.ts';
 const SOURCE = 'if (a &&\n    b) return;\nreturn c ? 1 : 2;\n';
 const whole = { start: { line: 1, column: 5 }, end: { line: 2, column: 6 } };
 const last = { start: { line: 3, column: 8 }, end: { line: 3, column: 9 } };
-const killed = (count: number) =>
-  Array.from({ length: count }, () => ({ status: 'Killed', replacement: 'true', location: last }));
+const killed = (count: number) => Array.from({ length: count }, () => ({ status: 'Killed', replacement: 'true', location: last }));
 const report = (mutants: Report['files'][string]['mutants']): Report => ({
   files: { 'domain/a.ts': { source: SOURCE, mutants } },
 });
@@ -15,10 +14,7 @@ const survivor = (replacement: string, location = whole) => ({ status: 'Survived
 describe('Checks that nobody would miss', () => {
   it('are named by their place and text', () => {
     const { lines, isGood } = judge(report([...killed(99), survivor('true')]), []);
-    expect(lines).to.deep.equal([
-      'domain/a.ts:1 a && b may be true',
-      '99 of 100 checks noticed, 99.0 %; 0 listed survivors',
-    ]);
+    expect(lines).to.deep.equal(['domain/a.ts:1 a && b may be true', '99 of 100 checks noticed, 99.0 %; 0 listed survivors']);
     expect(isGood).to.equal(false);
   });
 
@@ -30,15 +26,11 @@ describe('Checks that nobody would miss', () => {
   });
 
   it('are too many beyond one in twenty, whatever is listed', () => {
-    expect(judge(report([...killed(94), ...Array(6).fill(survivor('true'))]), [listed]).isGood).to.equal(
-      false,
-    );
+    expect(judge(report([...killed(94), ...Array(6).fill(survivor('true'))]), [listed]).isGood).to.equal(false);
     const slow = { status: 'Timeout', replacement: 'true', location: last };
     const unseen = { status: 'NoCoverage', replacement: 'true', location: whole };
     const ignored = { status: 'Ignored', replacement: 'true', location: last };
-    expect(judge(report([slow, ...killed(18), unseen, ignored]), [listed]).lines.at(-1)).to.contain(
-      '19 of 20',
-    );
+    expect(judge(report([slow, ...killed(18), unseen, ignored]), [listed]).lines.at(-1)).to.contain('19 of 20');
   });
 
   it('are no longer listed once somebody would', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
-import { setCacheMemory } from '../../application/bounded.ts';
-import { Remembered } from '../../application/remembered.ts';
-import { sizeOf } from '../../application/size-of.ts';
+import { setCacheMemory } from '../../application/tenant-cache/bounded.ts';
+import { Remembered } from '../../application/tenant-cache/remembered.ts';
+import { sizeOf } from '../../application/tenant-cache/size-of.ts';
 import type { NewGrant } from '../../domain/oauth/grant.ts';
 import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../domain/shared/ids.ts';

@@ -10,20 +10,18 @@ import { CredentialMessages } from '../../application/issuance/credential-messag
 import { DecideDeferred } from '../../application/issuance/decide-deferred.ts';
 import { FetchOffer } from '../../application/issuance/fetch-offer.ts';
 import { HolderKeys } from '../../application/issuance/holder-keys.ts';
-import { IssueCredential } from '../../application/issuance/issue-credential.ts';
+import { IssueCredential, type WalletRequest } from '../../application/issuance/issue-credential.ts';
 import { GetIssuerMetadata } from '../../application/issuance/issuer-metadata.ts';
 import { KeyAttestations } from '../../application/issuance/key-attestations.ts';
 import { ReceiveNotification } from '../../application/issuance/receive-notification.ts';
 import { RetrieveDeferred } from '../../application/issuance/retrieve-deferred.ts';
-import { SubjectFingerprints } from '../../application/issuance/subject-fingerprints.ts';
 import { WalletFollower } from '../../application/issuance/wallet-follower.ts';
-import {
-  AcceptInteractionPage,
-  AcceptInteractionPresentation,
-} from '../../application/oauth/accept-interaction.ts';
+import { AcceptInteractionPage, AcceptInteractionPresentation } from '../../application/oauth/accept-interaction.ts';
 import { AnswerTokenRequest } from '../../application/oauth/answer-token-request.ts';
+import { AuthorizationCodeGrant } from '../../application/oauth/authorization-code-grant.ts';
 import { AuthorizationCodes } from '../../application/oauth/authorization-codes.ts';
 import { BurntOffers } from '../../application/oauth/burnt-offers.ts';
+import { attestationChallenge } from '../../application/oauth/challenges.ts';
 import { ClientAuthenticator } from '../../application/oauth/client-authenticator.ts';
 import { ClientKeys } from '../../application/oauth/client-keys.ts';
 import { ConfirmWallet } from '../../application/oauth/confirm-wallet.ts';
@@ -36,22 +34,18 @@ import { FinishUpstreamLogin } from '../../application/oauth/finish-upstream-log
 import { InteractionBackends } from '../../application/oauth/interaction-backends.ts';
 import { InteractionPresentation } from '../../application/oauth/interaction-presentation.ts';
 import { InteractionSteps } from '../../application/oauth/interaction-steps.ts';
-import {
-  BeginInteraction,
-  ContinueInteraction,
-  InteractiveAuthorization,
-} from '../../application/oauth/interactive-authorization.ts';
-import { OAuthCallers } from '../../application/oauth/oauth-callers.ts';
+import { BeginInteraction, ContinueInteraction, InteractiveAuthorization } from '../../application/oauth/interactive-authorization.ts';
+import { OAuthCallers, type OAuthRequest } from '../../application/oauth/oauth-callers.ts';
+import { PreAuthorizedCodeGrant } from '../../application/oauth/pre-authorized-code-grant.ts';
 import { PushAuthorization } from '../../application/oauth/push-authorization.ts';
-import { RedeemCode } from '../../application/oauth/redeem-code.ts';
-import { RedeemGrant } from '../../application/oauth/redeem-grant.ts';
-import { RefreshAccess } from '../../application/oauth/refresh-access.ts';
+import { RefreshTokenGrant } from '../../application/oauth/refresh-token-grant.ts';
 import { ReturnToInteraction } from '../../application/oauth/return-to-interaction.ts';
 import { StartUpstreamLogin } from '../../application/oauth/start-upstream-login.ts';
-import { TokenIssuer } from '../../application/oauth/token-issuer.ts';
+import { type TokenAnswer, TokenIssuer } from '../../application/oauth/token-issuer.ts';
 import { WalletAuthenticator } from '../../application/oauth/wallet-authenticator.ts';
 import { WalletProviderTrust } from '../../application/oauth/wallet-provider-trust.ts';
 import { WalletTokens } from '../../application/oauth/wallet-tokens.ts';
+import type { RemoteResponse } from '../../application/ports/remote.ts';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
 import { RefusedAttempts } from '../../application/sessions/refused-attempts.ts';
 import { SessionNotes } from '../../application/sessions/session-notes.ts';
@@ -59,19 +53,36 @@ import { FulfilRevocations } from '../../application/status-lists/fulfil-revocat
 import { RevokeBySubject } from '../../application/status-lists/revoke-by-subject.ts';
 import { RevokeSession } from '../../application/status-lists/revoke-session.ts';
 import { StatusAllocator } from '../../application/status-lists/status-allocator.ts';
+import { SubjectFingerprints } from '../../application/status-lists/subject-fingerprints.ts';
 import { SubjectRevoker } from '../../application/status-lists/subject-revoker.ts';
-import { TenantConfigurations } from '../../application/tenant-configurations.ts';
+import { TenantConfigurations } from '../../application/tenant-cache/tenant-configurations.ts';
 import { PresentationVerifier } from '../../application/verification/presentation-verifier.ts';
 import { ResultDelivery } from '../../application/verification/result-delivery.ts';
 import { CredentialConfigurationBody } from '../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../domain/issuance/issuance-configuration.ts';
+import { OfferRequest } from '../../domain/issuance/offer.ts';
 import type { KeyChain, KeyUsage } from '../../domain/keys/key-chain.ts';
+import type { AuthorizationServer } from '../../domain/oauth/grant.ts';
+import { AUTHORIZATION_CODE_GRANT, PRE_AUTHORIZED_CODE_GRANT, REFRESH_TOKEN_GRANT } from '../../domain/oauth/token-request.ts';
+import type { IssuanceRequest, Session } from '../../domain/sessions/session.ts';
 import { Failure, type FailureCode } from '../../domain/shared/failure.ts';
 import type { SessionId, TenantId } from '../../domain/shared/ids.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { Tenant } from '../../domain/tenants/tenant.ts';
-import { FakeAuthorizationServers } from '../support/fake-authorization-servers.ts';
-import { ACME, World } from './verification-flow/kit.ts';
+import { FakeAuthorizationServers } from '../support/fakes.ts';
+import {
+  AUTHORIZATION_REQUEST,
+  type Bend,
+  CLIENT_ID,
+  CODE_VERIFIER,
+  dpopProof,
+  type HolderKey,
+  keyProof,
+  newKey,
+} from '../support/raw-wallet.ts';
+import { rememberedCaller } from '../support/remembered-caller.ts';
+import { WalletProvider } from '../support/wallet-provider.ts';
+import { ACME, PUBLIC_URL, World } from './verification/kit.ts';
 
 /** Keys and certificates that were made once; every world opens them, since all have one master secret. */
 const KEY_CHAINS = new Map<string, Promise<KeyChain>>();
@@ -91,9 +102,9 @@ export class WalletWorld extends World {
   readonly walletTokens: WalletTokens = new WalletTokens(this);
   readonly tokenIssuer: TokenIssuer = new TokenIssuer(this);
   readonly burntOffers: BurntOffers = new BurntOffers(this);
-  readonly redeemGrant: RedeemGrant = new RedeemGrant(this);
-  readonly redeemCode: RedeemCode = new RedeemCode(this);
-  readonly refreshAccess: RefreshAccess = new RefreshAccess(this);
+  readonly preAuthorizedCode: PreAuthorizedCodeGrant = new PreAuthorizedCodeGrant(this);
+  readonly authorizationCode: AuthorizationCodeGrant = new AuthorizationCodeGrant(this);
+  readonly refreshToken: RefreshTokenGrant = new RefreshTokenGrant(this);
   readonly answerTokenRequest: AnswerTokenRequest = new AnswerTokenRequest(this);
   readonly authorizationCodes: AuthorizationCodes = new AuthorizationCodes(this);
   readonly pushAuthorization: PushAuthorization = new PushAuthorization(this);
@@ -201,9 +212,7 @@ export class WalletWorld extends World {
     const save = async ({ tenant }: TenantRepositories) => {
       await tenant.save({ ...(await tenant.get()), ...changes });
     };
-    await this.prepare(`tenant ${tenantId} ${JSON.stringify(changes)}`, () =>
-      this.store.forTenant(tenantId, save, { by: 'system' }),
-    );
+    await this.prepare(`tenant ${tenantId} ${JSON.stringify(changes)}`, () => this.store.forTenant(tenantId, save, { by: 'system' }));
   }
 
   /** Does something when so much time is over. */
@@ -248,5 +257,207 @@ export async function endOf(work: Promise<unknown>): Promise<FailureCode | 'done
   } catch (error) {
     if (error instanceof Failure) return error.code;
     throw error;
+  }
+}
+
+export type Offered = {
+  readonly session: Session;
+  /** Of a pre-authorized offer. */
+  readonly code: string;
+};
+
+/** Offers credentials, `card` unless stated, by a pre-authorized code unless stated. */
+export async function anOffer(world: WalletWorld, changes: object = {}, tenantId = ACME): Promise<Offered> {
+  const body = OfferRequest.parse({
+    response_type: 'uri',
+    flow: 'pre_authorized_code',
+    credentialConfigurationIds: ['card'],
+    ...changes,
+  });
+  const caller = rememberedCaller(await world.caller(tenantId));
+  const { session: id } = await world.createOffer.execute(caller, body);
+  const session = await world.session(id, tenantId);
+  const { offer } = session.request as IssuanceRequest;
+  const grants = offer['grants'] as Record<string, Record<string, string>>;
+  return { session, code: grants[PRE_AUTHORIZED_CODE_GRANT]?.['pre-authorized_code'] ?? '' };
+}
+
+/** What a wallet sends that is right in every respect which a test does not change. */
+export class Wallet {
+  readonly world: WalletWorld;
+  readonly tenantId: TenantId;
+  readonly key: HolderKey = newKey();
+
+  constructor(world: WalletWorld, tenantId = ACME) {
+    this.world = world;
+    this.tenantId = tenantId;
+  }
+
+  get issuer(): string {
+    return `${PUBLIC_URL}/${this.tenantId}`;
+  }
+
+  #timed({ header = {}, payload = {} }: Bend): Bend {
+    return { header, payload: { iat: this.world.seconds, ...payload } };
+  }
+
+  /** @param path below the issuer. */
+  dpop(path: string, options: { token?: string; method?: string; key?: HolderKey } & Bend = {}): string {
+    const { key = this.key, ...rest } = options;
+    return dpopProof(key, `${this.issuer}/${path}`, { ...rest, ...this.#timed(options) });
+  }
+
+  keyProof(nonce: string, bend: Bend = {}, key = newKey()): string {
+    return keyProof(key, this.issuer, nonce, this.#timed(bend));
+  }
+
+  /** A request to an authorization server, with a proof of the wallet's key. */
+  oauth(path: string, form: Record<string, string> = {}, more: Partial<OAuthRequest> = {}): OAuthRequest {
+    return { form, attestation: [], attestationPop: [], dpop: [this.dpop(path)], ...more };
+  }
+
+  redeem(
+    code: string,
+    more: { readonly txCode?: string; readonly wanted?: string[]; readonly request?: OAuthRequest } = {},
+  ): Promise<TokenAnswer> {
+    const { txCode, wanted, request = this.oauth('token') } = more;
+    const grantType = PRE_AUTHORIZED_CODE_GRANT;
+    return this.world.preAuthorizedCode.answer(this.tenantId, request, { grantType, code, txCode, wanted });
+  }
+
+  redeemCode(
+    code: string,
+    more: {
+      readonly server?: AuthorizationServer;
+      readonly changes?: { redirectUri?: string; codeVerifier?: string; wanted?: string[] };
+      readonly request?: OAuthRequest;
+    } = {},
+  ): Promise<TokenAnswer> {
+    const { server = 'built-in', changes = {} } = more;
+    const path = server === 'chained' ? 'chained-as/token' : 'token';
+    const { client_id, redirect_uri: redirectUri } = AUTHORIZATION_REQUEST;
+    const request = more.request ?? this.oauth(path, { client_id });
+    return this.world.authorizationCode.answer(this.tenantId, server, request, {
+      grantType: AUTHORIZATION_CODE_GRANT,
+      code,
+      redirectUri,
+      codeVerifier: CODE_VERIFIER,
+      wanted: undefined,
+      ...changes,
+    });
+  }
+
+  refresh(
+    refreshToken: string | undefined,
+    more: { readonly scope?: string; readonly wanted?: string[]; readonly request?: OAuthRequest } = {},
+  ): Promise<TokenAnswer> {
+    const { scope, wanted, request = this.oauth('token') } = more;
+    const grantType = REFRESH_TOKEN_GRANT;
+    const refresh = { grantType, refreshToken: refreshToken ?? '', scope, wanted } as const;
+    return this.world.refreshToken.answer(this.tenantId, 'built-in', request, refresh);
+  }
+
+  async token(offered: Offered, txCode?: string): Promise<string> {
+    const { body } = await this.redeem(offered.code, txCode === undefined ? {} : { txCode });
+    return body.access_token;
+  }
+
+  async nonce(): Promise<string> {
+    return (await this.world.createNonce.execute(this.tenantId)).cNonce;
+  }
+
+  /** A request to a protected endpoint. */
+  asking(token: string, path: string, body: unknown, more: Partial<WalletRequest> = {}): WalletRequest {
+    return {
+      wallet: { authorization: `DPoP ${token}`, dpop: [this.dpop(path, { token })] },
+      contentType: 'application/json',
+      body: Buffer.from(JSON.stringify(body)),
+      ...more,
+    };
+  }
+
+  /** A request for one credential, with a fresh proof of a fresh key. */
+  async wanting(token: string, changes: object = {}, more: Partial<WalletRequest> = {}): Promise<WalletRequest> {
+    const jwt = [this.keyProof(await this.nonce())];
+    const body = { credential_configuration_id: 'card', proofs: { jwt }, ...changes };
+    return this.asking(token, 'credential', body, more);
+  }
+
+  async issue(token: string, changes: object = {}): Promise<Issued> {
+    const request = await this.wanting(token, changes);
+    const { text } = await this.world.issueCredential.execute(this.tenantId, request);
+    return JSON.parse(text) as Issued;
+  }
+
+  /** Pushes an authorization request; what is undefined is left out. @returns the request URI. */
+  async push(
+    changes: Readonly<Record<string, string | undefined>> = {},
+    more: { readonly server?: AuthorizationServer; readonly request?: Partial<OAuthRequest> } = {},
+  ): Promise<string> {
+    const { server = 'built-in', request = {} } = more;
+    const path = server === 'chained' ? 'chained-as/par' : 'par';
+    const all = Object.entries({ ...AUTHORIZATION_REQUEST, scope: 'card', ...changes });
+    const form = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
+    const asked = this.oauth(path, form, request);
+    return (await this.world.pushAuthorization.execute(this.tenantId, server, asked)).body.request_uri;
+  }
+
+  /** The user approves. @returns a code of the built-in server. */
+  async approve(requestUri: string): Promise<string> {
+    const { world, tenantId } = this;
+    const browser = { clientId: AUTHORIZATION_REQUEST.client_id, requestUri };
+    const shown = await world.showAuthorization.execute(tenantId, browser);
+    const decisionToken = 'fields' in shown ? shown.fields['decision_token'] : undefined;
+    const decision = { ...browser, decision: 'approve', decisionToken, browserSecrets: new Map() };
+    const { location } = await world.decideAuthorization.execute(tenantId, decision);
+    return new URL(location).searchParams.get('code') ?? '';
+  }
+}
+
+export type Issued = {
+  readonly credentials: readonly { readonly credential: string }[];
+  readonly notification_id: string;
+  readonly transaction_id?: string;
+};
+
+/** A wallet whose provider attests it, and whose trust list and status lists are served. */
+export class AttestedWallet extends Wallet {
+  readonly provider: WalletProvider;
+  readonly instance: HolderKey = newKey();
+  /** Members of its attestation besides those that every one has. */
+  says: Record<string, unknown> = {};
+
+  private constructor(world: WalletWorld, provider: WalletProvider) {
+    super(world);
+    this.provider = provider;
+  }
+
+  /** @param answers other addresses than those of the provider. */
+  static async make(world: WalletWorld, answers: (url: string) => RemoteResponse | undefined = () => undefined): Promise<AttestedWallet> {
+    const provider = await WalletProvider.make(() => world.seconds);
+    world.remote.answer = (url) => {
+      const { status, type, body } = provider.answer(new URL(url).pathname);
+      return answers(url) ?? { status, contentType: type, body: Buffer.from(body) };
+    };
+    return new AttestedWallet(world, provider);
+  }
+
+  /** The headers of a request to an authorization server of the tenant. */
+  attested(server = this.issuer): Pick<OAuthRequest, 'attestation' | 'attestationPop'> {
+    const challenge = attestationChallenge(this.world, ACME, server, this.world.clock.now());
+    return {
+      attestation: [this.provider.attestation(this.instance, { payload: this.says })],
+      attestationPop: [this.provider.pop(this.instance, server, { challenge })],
+    };
+  }
+
+  override oauth(path: string, form: Record<string, string> = {}, more: Partial<OAuthRequest> = {}): OAuthRequest {
+    const server = path.startsWith('chained-as/') ? `${this.issuer}/chained-as` : this.issuer;
+    return super.oauth(path, { client_id: CLIENT_ID, ...form }, { ...this.attested(server), ...more });
+  }
+
+  /** How often a status list was asked for. */
+  get asked(): number {
+    return this.world.remote.calls.filter(({ url }) => url.includes('/status/')).length;
   }
 }

@@ -42,10 +42,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
 describe('The vectors', () => {
   for (const name of globSync('*.json', { cwd: import.meta.dirname })) {
     it(`of ${name} are all here`, () => {
-      const file = JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Record<
-        string,
-        unknown
-      >;
+      const file = JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Record<string, unknown>;
       const others = OTHERS[name] ?? [];
       const sections = Object.entries(file).filter(([section]) => !others.includes(section));
       const counts = sections.map(([section, cases]) => [section, (cases as readonly unknown[]).length]);

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { compileQuery } from '../../domain/dcql/compile.ts';
+import { matchCredential, type PresentedCredential } from '../../domain/dcql/match.ts';
+import { selectClaims, selectElement } from '../../domain/dcql/path.ts';
+import { DcqlQuery } from '../../domain/dcql/query.ts';
+import { complete, parseVpToken } from '../../domain/dcql/vp-token.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { compileQuery } from '../../domain/verification/dcql/compile.ts';
-import { matchCredential, type PresentedCredential } from '../../domain/verification/dcql/match.ts';
-import { selectClaims, selectElement } from '../../domain/verification/dcql/path.ts';
-import { DcqlQuery } from '../../domain/verification/dcql/query.ts';
-import { complete, readVpToken } from '../../domain/verification/dcql/vp-token.ts';
 
 type Presentation = {
   readonly format: string;
@@ -53,9 +53,7 @@ function isUndisclosed(value: unknown): boolean {
 
 describe('DCQL vectors', () => {
   it('are all here', () => {
-    expect([vectors.grammar.length, vectors.paths.length, vectors.responses.length]).to.deep.equal([
-      59, 45, 85,
-    ]);
+    expect([vectors.grammar.length, vectors.paths.length, vectors.responses.length]).to.deep.equal([59, 45, 85]);
   });
 
   describe('grammar', () => {
@@ -102,7 +100,7 @@ function evaluate(dcqlQuery: unknown, vpToken: unknown): Outcome {
   const query = compileQuery(DcqlQuery.parse(dcqlQuery));
   let tokens: Map<string, readonly string[]>;
   try {
-    tokens = readVpToken(asWire(vpToken), query);
+    tokens = parseVpToken(asWire(vpToken), query);
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'malformed') throw error;
     return { accepted: false, error: error.message.split(/[: ]+/)[1] ?? '' };

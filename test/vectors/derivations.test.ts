@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { readCertificate } from '../../domain/formats/der/certificate.ts';
+import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { parseCompactJws } from '../../domain/formats/jose/compact.ts';
-import { readCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
-import { checkTransactionData } from '../../domain/formats/sd-jwt/transaction-data.ts';
+import { verifyTransactionData } from '../../domain/formats/sd-jwt/key-binding.ts';
+import { parseCertificateChain } from '../../domain/formats/sd-jwt/sd-jwt-vc.ts';
 import { type JsonObject, parseJsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
-import { readStatusReference, statusAt } from '../../domain/status-lists/reference.ts';
-import { checkStatusListHeader, readStatusListClaims } from '../../domain/status-lists/token.ts';
+import { parseStatusReference, statusAt } from '../../domain/status-lists/reference.ts';
+import { assertStatusListHeader, parseStatusListClaims } from '../../domain/status-lists/token.ts';
 
 type Derivations = {
   readonly now: number;
@@ -48,7 +48,7 @@ const now = new Date(derivations.now * 1000);
 
 describe('Certificate derivation vectors', () => {
   const { access_certificate: access } = derivations;
-  const certificate = readCertificate(Buffer.from(access.der_b64, 'base64'));
+  const certificate = parseCertificate(Buffer.from(access.der_b64, 'base64'));
 
   it('hash, key and key identifiers of a certificate are the printed ones', () => {
     expect(certificate?.hash).to.equal(access.sha256_b64url);
@@ -63,14 +63,12 @@ describe('Certificate derivation vectors', () => {
     const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
     const header = JSON.parse(Buffer.from(valid.split('.')[0] ?? '', 'base64url').toString('utf8'));
     const chain = header.x5c as string[];
-    const verdict = new NodeCertificates().validate(chain, anchors, now, { purpose: 'SD-JWT VC' });
+    const verdict = new NodeCertificates().verifyChain(chain, anchors, now, { purpose: 'SD-JWT VC' });
     expect(verdict.trusted && verdict.anchorCertificate).to.equal(trust_anchors[0]);
-    const named = chain.map((text) => readCertificate(Buffer.from(text, 'base64'))?.authorityKeyId);
+    const named = chain.map((text) => parseCertificate(Buffer.from(text, 'base64'))?.authorityKeyId);
     expect(named).to.deep.equal(derivations.aki[0]?.values);
     expect(named.at(-1)).to.equal(derivations.aki[0]?.root_ski);
-    expect(readCertificate(Buffer.from(trust_anchors[0] ?? '', 'base64'))?.subjectKeyId).to.equal(
-      derivations.aki[0]?.root_ski,
-    );
+    expect(parseCertificate(Buffer.from(trust_anchors[0] ?? '', 'base64'))?.subjectKeyId).to.equal(derivations.aki[0]?.root_ski);
   });
 });
 
@@ -84,12 +82,12 @@ describe('Transaction data vectors', () => {
     });
 
     it(`accepts the hash of ${one.encoded.slice(0, 30)}…`, () => {
-      expect(checkTransactionData(claims, [one.encoded], [])).to.deep.equal([one.encoded]);
+      expect(verifyTransactionData(claims, [one.encoded], [])).to.deep.equal([one.encoded]);
     });
 
     it(`refuses a hash over the decoded JSON of ${one.encoded.slice(0, 30)}…`, () => {
       const wrong = { transaction_data_hashes: [one.wrong_hash_over_decoded_json] };
-      expect(() => checkTransactionData(wrong, [one.encoded], [])).to.throw(Refusal, 'mismatch');
+      expect(() => verifyTransactionData(wrong, [one.encoded], [])).to.throw(Refusal, 'mismatch');
     });
 
     it(`refuses an algorithm that nobody asked for: ${one.encoded.slice(0, 30)}…`, () => {
@@ -97,7 +95,7 @@ describe('Transaction data vectors', () => {
         transaction_data_hashes: [one.sha384_b64url],
         transaction_data_hashes_alg: 'sha-384',
       };
-      expect(() => checkTransactionData(other, [one.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
+      expect(() => verifyTransactionData(other, [one.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
     });
   }
 
@@ -107,27 +105,24 @@ describe('Transaction data vectors', () => {
     const required = [first?.encoded ?? ''];
     const one = { transaction_data_hashes: [first?.sha256_b64url ?? ''] };
     const both = { transaction_data_hashes: [second?.sha256_b64url ?? '', first?.sha256_b64url ?? ''] };
-    expect(checkTransactionData(one, required, alternatives)).to.deep.equal(required);
-    expect(checkTransactionData(both, required, alternatives)).to.have.members([
-      ...required,
-      ...alternatives,
-    ]);
-    expect(checkTransactionData({}, [], alternatives)).to.deep.equal([]);
-    expect(() => checkTransactionData(one, [], alternatives)).to.throw(Refusal, 'mismatch');
+    expect(verifyTransactionData(one, required, alternatives)).to.deep.equal(required);
+    expect(verifyTransactionData(both, required, alternatives)).to.have.members([...required, ...alternatives]);
+    expect(verifyTransactionData({}, [], alternatives)).to.deep.equal([]);
+    expect(() => verifyTransactionData(one, [], alternatives)).to.throw(Refusal, 'mismatch');
   });
 });
 
 describe('The status list token of the SD-JWT VC vectors', () => {
   const { compact, status_signer_der_b64: signer } = derivations.status_list_token;
   const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
-  const reference = readStatusReference(parseCompactJws(valid.split('~')[0] ?? '')?.payload ?? {});
+  const reference = parseStatusReference(parseCompactJws(valid.split('~')[0] ?? '')?.payload ?? {});
 
   it('is signed under the anchor of the credential', () => {
     const jws = parseCompactJws(compact);
     if (jws === undefined) throw new Error('no JWS');
-    checkStatusListHeader(jws.header);
-    expect(readCertificateChain(jws.header)).to.deep.equal([signer]);
-    const verdict = new NodeCertificates().validate([signer], anchors, now, { purpose: 'status list' });
+    assertStatusListHeader(jws.header);
+    expect(parseCertificateChain(jws.header)).to.deep.equal([signer]);
+    const verdict = new NodeCertificates().verifyChain([signer], anchors, now, { purpose: 'status list' });
     expect(verdict.trusted).to.equal(true);
     if (!verdict.trusted) return;
     expect(new NodeSignatures().verify(verdict.key, jws.signingInput, jws.signature)).to.equal(true);
@@ -135,7 +130,7 @@ describe('The status list token of the SD-JWT VC vectors', () => {
 
   it('calls the credential valid, and another one revoked', () => {
     const { uri = '', idx = -1 } = reference ?? {};
-    const { bits, lst } = readStatusListClaims(parseCompactJws(compact)?.payload, uri, now);
+    const { bits, lst } = parseStatusListClaims(parseCompactJws(compact)?.payload, uri, now);
     const list = decompressList(lst, bits);
     expect([statusAt(list, bits, idx), statusAt(list, bits, 0)]).to.deep.equal([0, 1]);
   });

@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { checkMdoc, type ExpectedMdoc } from '../../application/verification/check-mdoc.ts';
+import { type ExpectedMdoc, verifyMdoc } from '../../application/verification/verify-mdoc.ts';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
 import { toJson } from '../../domain/formats/cbor/to-json.ts';
 import { EncodedCbor } from '../../domain/formats/cbor/values.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import type { PublicJwk } from '../../domain/shared/jwk.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { readStatusListClaims } from '../../domain/status-lists/token.ts';
-import { openStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
+import { parseStatusListClaims } from '../../domain/status-lists/token.ts';
+import { parseStatusListCwt } from '../../domain/status-lists/token-cwt.ts';
 
 type Vectors = {
   readonly now: number;
@@ -87,7 +87,7 @@ function expectedOf(one: Vector): ExpectedMdoc {
 }
 
 function check(one: Vector, changes: Partial<ExpectedMdoc> = {}) {
-  return checkMdoc(ports, one.device_response, { ...expectedOf(one), ...changes });
+  return verifyMdoc(ports, one.device_response, { ...expectedOf(one), ...changes });
 }
 
 function named(name: string): Vector {
@@ -149,9 +149,7 @@ describe('mdoc item vector', () => {
     const item = decodeCbor(Buffer.from(ITEM, 'hex'));
     expect(item).to.be.instanceOf(EncodedCbor);
     if (!(item instanceof EncodedCbor)) return;
-    expect(hash('sha256', item.whole)).to.equal(
-      'b01ce9c654eb1a812acf7ae883640a995cde2b8d50b6250bfd4d635d4938e643',
-    );
+    expect(hash('sha256', item.whole)).to.equal('b01ce9c654eb1a812acf7ae883640a995cde2b8d50b6250bfd4d635d4938e643');
     expect(toJson(decodeCbor(item.content))).to.deep.include({ digestID: 7, elementValue: 'Nygård' });
   });
 });
@@ -161,10 +159,10 @@ describe('status list token in CWT form', () => {
   const now = new Date(1_700_000_000_000);
 
   it('reads the claims and verifies the signature of the example', () => {
-    const token = openStatusListCwt(Buffer.from(tokens.cwt.hex, 'hex'));
+    const token = parseStatusListCwt(Buffer.from(tokens.cwt.hex, 'hex'));
     expect(token.algorithm).to.equal('ES256');
     expect(ports.signatures.verify(tokens.public_key_jwk, token.toVerify, token.signature)).to.equal(true);
-    expect(readStatusListClaims(token.payload, uri, now)).to.deep.equal({
+    expect(parseStatusListClaims(token.payload, uri, now)).to.deep.equal({
       bits: 1,
       lst: Buffer.from('78dadbb918000217015d', 'hex').toString('base64url'),
       iat: 1_686_920_170,
@@ -183,12 +181,10 @@ describe('status list token in CWT form', () => {
       Buffer.from(tokens.cwt.hex.replace('a2012610', 'a2010510'), 'hex'),
       Buffer.from(tokens.cwt.hex.replace('636c7374', '636c7375'), 'hex'),
     ]) {
-      expect(outcomeOf(() => openStatusListCwt(other))).to.equal('status_invalid');
+      expect(outcomeOf(() => parseStatusListCwt(other))).to.equal('status_invalid');
     }
-    expect(openStatusListCwt(bytes.subarray(1))).to.deep.equal(openStatusListCwt(bytes));
-    const changed = openStatusListCwt(Buffer.from(tokens.cwt.hex.replace('78dadbb9', '78dadbba'), 'hex'));
-    expect(ports.signatures.verify(tokens.public_key_jwk, changed.toVerify, changed.signature)).to.equal(
-      false,
-    );
+    expect(parseStatusListCwt(bytes.subarray(1))).to.deep.equal(parseStatusListCwt(bytes));
+    const changed = parseStatusListCwt(Buffer.from(tokens.cwt.hex.replace('78dadbb9', '78dadbba'), 'hex'));
+    expect(ports.signatures.verify(tokens.public_key_jwk, changed.toVerify, changed.signature)).to.equal(false);
   });
 });

@@ -4,26 +4,27 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { checkMdoc } from '../../application/verification/check-mdoc.ts';
-import { checkSdJwtVc } from '../../application/verification/check-sd-jwt-vc.ts';
+import { verifyMdoc } from '../../application/verification/verify-mdoc.ts';
+import { verifySdJwtVc } from '../../application/verification/verify-sd-jwt-vc.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
 import { presentMdoc } from '../support/mdoc-maker.ts';
-import { distinct, type Mutation, seeded } from '../support/mutations.ts';
 import {
   type Category,
+  distinct,
   explain,
   HARMLESS,
   MDOC_LOOSER,
   MDOC_STRICTER,
+  type Mutation,
   SD_JWT_STRICTER,
-} from '../support/mutations-categories.ts';
+  seeded,
+} from '../support/mutations.ts';
 import { issuedMdocs, spoiledMdocs } from '../support/mutations-mdoc.ts';
-import { mutationsOf } from '../support/mutations-sd-jwt.ts';
-import { issuedBy, issuerMutations } from '../support/mutations-sd-jwt-issuer.ts';
+import { issuedBy, issuerMutations, mutationsOf } from '../support/mutations-sd-jwt.ts';
 import { loadOracles, type OracleVerdict } from '../support/oracles.ts';
 import { type HolderKey, newKey } from '../support/raw-wallet.ts';
+import { withoutTombstones } from '../support/sd-jwt-maker.ts';
 import { certify, DOCUMENT_SIGNER } from '../support/test-certificates.ts';
-import { withoutTombstones } from '../support/without-tombstones.ts';
 
 const read = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
 const sd = read('sd-jwt-vc.json');
@@ -32,9 +33,7 @@ const STATUS_URI = 'https://issuer.example/status/1';
 const SEED = 20_270_115;
 
 type Claims = Readonly<Record<string, unknown>>;
-type Own =
-  | { readonly claims: Claims; readonly reason?: undefined }
-  | { readonly claims?: undefined; readonly reason: string };
+type Own = { readonly claims: Claims; readonly reason?: undefined } | { readonly claims?: undefined; readonly reason: string };
 const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
 
 function verdictOf(check: () => Claims): Own {
@@ -48,9 +47,7 @@ function verdictOf(check: () => Claims): Own {
 
 const NOW = new Date(sd.now * 1000);
 const transcript = Buffer.from(
-  read('session-transcript.json').vectors.find(
-    ({ name }: { name: string }) => name === 'spec-direct_post.jwt',
-  ).session_transcript_hex,
+  read('session-transcript.json').vectors.find(({ name }: { name: string }) => name === 'spec-direct_post.jwt').session_transcript_hex,
   'hex',
 );
 
@@ -84,20 +81,17 @@ const mdocBase = {
 const presentationOf = (name: string) => sd.presentations.find((one: { name: string }) => one.name === name);
 const SD_JWTS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['valid', 'valid, nothing disclosed', 'valid with transaction data'].map((name) => [
-      name,
-      presentationOf(name).presentation,
-    ]),
+    ['valid', 'valid, nothing disclosed', 'valid with transaction data'].map((name) => [name, presentationOf(name).presentation]),
   ),
   'with nested claims': issuedBy(ecosystem)(),
 };
-const responseOf = (name: string) =>
-  mdoc.vectors.find((one: { name: string }) => one.name === name).device_response as string;
+const responseOf = (name: string) => mdoc.vectors.find((one: { name: string }) => one.name === name).device_response as string;
 const MDOCS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['valid direct_post.jwt', 'valid with full-date and bytes', 'valid with device-signed elements'].map(
-      (name) => [name, responseOf(name)],
-    ),
+    ['valid direct_post.jwt', 'valid with full-date and bytes', 'valid with device-signed elements'].map((name) => [
+      name,
+      responseOf(name),
+    ]),
   ),
   'made here': presentMdoc(mdocBase),
 };
@@ -106,7 +100,7 @@ function judgeSdJwt({ base, text }: Pick<Mutation, 'base' | 'text'>): Own {
   const { transaction_data: transactionData } = presentationOf(base) ?? {};
   return verdictOf(() =>
     withoutTombstones(
-      checkSdJwtVc(ports, text, {
+      verifySdJwtVc(ports, text, {
         now: NOW,
         requestedAt: new Date(NOW.getTime() - 60_000),
         nonce: sd.expected_nonce,
@@ -124,7 +118,7 @@ function judgeSdJwt({ base, text }: Pick<Mutation, 'base' | 'text'>): Own {
 function judgeMdoc({ text }: Pick<Mutation, 'text'>): Own {
   return verdictOf(
     () =>
-      checkMdoc(ports, text, {
+      verifyMdoc(ports, text, {
         now: NOW,
         transcripts: [transcript],
         docType: mdoc.docType,
@@ -146,8 +140,7 @@ const countOf = (names: readonly string[]) => {
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 };
-const countsOf = (categories: readonly Category[]) =>
-  Object.fromEntries(categories.map(({ why, count }) => [why, count]));
+const countsOf = (categories: readonly Category[]) => Object.fromEntries(categories.map(({ why, count }) => [why, count]));
 
 /** Whether one says nothing that the other does not say. */
 function isPart(some: unknown, whole: unknown): boolean {

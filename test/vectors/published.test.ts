@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
 import { decodeCbor } from '../../domain/formats/cbor/decode.ts';
-import { readCoseSign1, requireCoseAlgorithm, sigStructure } from '../../domain/formats/cose/sign1.ts';
+import { parseCoseAlgorithm, parseCoseSign1, sigStructure } from '../../domain/formats/cose/sign1.ts';
 import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
-import { acceptDpopProof, openDpopProof } from '../../domain/oauth/dpop.ts';
+import { assertDpopProofClaims, parseDpopProof } from '../../domain/oauth/dpop.ts';
 import { isChallenge, verifies } from '../../domain/oauth/pkce.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
-import { withoutTombstones } from '../support/without-tombstones.ts';
+import { withoutTombstones } from '../support/sd-jwt-maker.ts';
 
 /** The examples that specifications print: what they call right is right here, and a change of it is not. */
 const signatures = new NodeSignatures();
@@ -53,13 +53,10 @@ describe('RFC 9449 sections 4.1 and 7.1', () => {
   const resourceProof = `${header}.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwiaHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0ZWRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8ycjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSYoMxhAJpLjA`;
   const accessToken = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 
-  function accept(
-    proof: string,
-    expected: { method: string; url: string; now: number; accessToken?: string },
-  ) {
-    const opened = openDpopProof([proof]);
+  function accept(proof: string, expected: { method: string; url: string; now: number; accessToken?: string }) {
+    const opened = parseDpopProof([proof]);
     expect(signatures.verify(opened.key, opened.signingInput, opened.signature)).to.equal(true);
-    return acceptDpopProof(opened, { ...expected, now: new Date(expected.now * 1000) });
+    return assertDpopProofClaims(opened, { ...expected, now: new Date(expected.now * 1000) });
   }
 
   it('takes the proof for the token endpoint', () => {
@@ -76,13 +73,8 @@ describe('RFC 9449 sections 4.1 and 7.1', () => {
       now: 1562262618,
       accessToken,
     };
-    expect(accept(resourceProof, expected).thumbprint).to.equal(
-      '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
-    );
-    expect(() => accept(resourceProof, { ...expected, accessToken: `${accessToken}x` })).to.throw(
-      Failure,
-      /ath/,
-    );
+    expect(accept(resourceProof, expected).thumbprint).to.equal('0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I');
+    expect(() => accept(resourceProof, { ...expected, accessToken: `${accessToken}x` })).to.throw(Failure, /ath/);
   });
 });
 
@@ -93,10 +85,7 @@ describe('RFC 9901 section 4.2', () => {
         _sd: ['X9yH0Ajrdm1Oij4tWso9UzzKJvPoDxwmuEcO3XAdRC0'],
         nationalities: ['DE', { '...': 'w0I8EKcdCtUPkGCNUrfwVp2xEgNjtoIDlOxc9-PlOhs' }, 'US'],
       },
-      [
-        'WyJfMjZiYzRMVC1hYzZxMktJNmNCVzVlcyIsICJmYW1pbHlfbmFtZSIsICJNw7ZiaXVzIl0',
-        'WyJsa2x4RjVqTVlsR1RQVW92TU5JdkNBIiwgIkZSIl0',
-      ],
+      ['WyJfMjZiYzRMVC1hYzZxMktJNmNCVzVlcyIsICJmYW1pbHlfbmFtZSIsICJNw7ZiaXVzIl0', 'WyJsa2x4RjVqTVlsR1RQVW92TU5JdkNBIiwgIkZSIl0'],
     );
     expect(withoutTombstones(claims)).to.deep.equal({
       nationalities: ['DE', 'FR', 'US'],
@@ -109,12 +98,8 @@ describe('RFC 9052 appendix C.2.1', () => {
   const key: PublicJwk = {
     kty: 'EC',
     crv: 'P-256',
-    x: Buffer.from('bac5b11cad8f99f9c72b05cf4b9e26d244dc189f745228255a219a86d6a09eff', 'hex').toString(
-      'base64url',
-    ),
-    y: Buffer.from('20138bf82dc1b6d562be0fa54ab7804a3a64b6d72ccfed6b6fb6ed28bbfc117e', 'hex').toString(
-      'base64url',
-    ),
+    x: Buffer.from('bac5b11cad8f99f9c72b05cf4b9e26d244dc189f745228255a219a86d6a09eff', 'hex').toString('base64url'),
+    y: Buffer.from('20138bf82dc1b6d562be0fa54ab7804a3a64b6d72ccfed6b6fb6ed28bbfc117e', 'hex').toString('base64url'),
   };
   const message = Buffer.from(
     'd28443a10126a10442313154546869732069732074686520636f6e74656e742e58408eb33e4ca31d1c465ab05aac34cc6b23d58fef5c083106c4d25' +
@@ -123,12 +108,11 @@ describe('RFC 9052 appendix C.2.1', () => {
   );
 
   it('verifies the signature over what the message says', () => {
-    const sign1 = readCoseSign1(decodeCbor(message));
-    expect(requireCoseAlgorithm(sign1, ['ES256'], 'issuer_alg')).to.equal('ES256');
+    const sign1 = parseCoseSign1(decodeCbor(message));
+    expect(parseCoseAlgorithm(sign1, ['ES256'], 'issuer_alg')).to.equal('ES256');
     const payload = sign1.payload ?? Buffer.alloc(0);
     expect(payload.toString()).to.equal('This is the content.');
-    const verify = (content: Buffer) =>
-      signatures.verify(key, sigStructure(sign1.protectedBytes, content), sign1.signature);
+    const verify = (content: Buffer) => signatures.verify(key, sigStructure(sign1.protectedBytes, content), sign1.signature);
     expect(verify(payload)).to.equal(true);
     expect(verify(Buffer.from('This is the content!'))).to.equal(false);
   });

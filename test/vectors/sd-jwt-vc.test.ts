@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
-import { checkSdJwtVc } from '../../application/verification/check-sd-jwt-vc.ts';
+import { verifySdJwtVc } from '../../application/verification/verify-sd-jwt-vc.ts';
 import { processDisclosures } from '../../domain/formats/sd-jwt/disclosures.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 import { Refusal } from '../../domain/shared/refusal.ts';
-import { withoutTombstones } from '../support/without-tombstones.ts';
+import { withoutTombstones } from '../support/sd-jwt-maker.ts';
 
 type DisclosureCase = {
   readonly name: string;
@@ -54,7 +54,7 @@ function outcomeOf(check: () => unknown): string {
 }
 
 function check(one: PresentationCase, haip = false) {
-  const checked = checkSdJwtVc(ports, one.presentation, {
+  const checked = verifySdJwtVc(ports, one.presentation, {
     now: new Date(vectors.now * 1000),
     nonce: vectors.expected_nonce,
     audience: vectors.expected_aud,

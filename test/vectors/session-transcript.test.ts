@@ -6,11 +6,7 @@ import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import { type Cbor, EncodedCbor } from '../../domain/formats/cbor/values.ts';
 import { protectedHeaderOf, sigStructure } from '../../domain/formats/cose/sign1.ts';
 import { deviceAuthenticationBytes } from '../../domain/formats/mdoc/device-auth.ts';
-import {
-  dcApiTranscript,
-  interactiveTranscript,
-  redirectTranscript,
-} from '../../domain/formats/mdoc/session-transcript.ts';
+import { dcApiTranscript, interactiveTranscript, redirectTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import { type PublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 
 type Vector = {
@@ -51,9 +47,7 @@ type Vectors = {
   };
 };
 
-const vectors = JSON.parse(
-  readFileSync(new URL('session-transcript.json', import.meta.url), 'utf8'),
-) as Vectors;
+const vectors = JSON.parse(readFileSync(new URL('session-transcript.json', import.meta.url), 'utf8')) as Vectors;
 
 function build(vector: Vector): Buffer {
   const { kind, nonce, origin = '', endpoint = '', client_id: clientId = '' } = vector;
@@ -124,9 +118,7 @@ describe('session transcript vectors', () => {
     const bytes = deviceAuthenticationBytes(transcript, expected.docType, nameSpaces);
     expect(bytes.toString('hex')).to.equal(expected.device_authentication_bytes_hex);
     const inner = decodeCbor(bytes);
-    expect(inner instanceof EncodedCbor && inner.content.toString('hex')).to.equal(
-      expected.device_authentication_hex,
-    );
+    expect(inner instanceof EncodedCbor && inner.content.toString('hex')).to.equal(expected.device_authentication_hex);
     const protectedBytes = protectedHeaderOf('ES256');
     expect(protectedBytes.toString('hex')).to.equal(expected.protected_hex);
     expect(sigStructure(protectedBytes, bytes).toString('hex')).to.equal(expected.sig_structure_hex);

@@ -11,17 +11,8 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 import { type EntryBits, packEntries, readStatus, writeStatus } from '../../domain/status-lists/bits.ts';
 import { cacheState, cacheUntil } from '../../domain/status-lists/cache.ts';
 import { decompressList } from '../../domain/status-lists/codec.ts';
-import {
-  readStatusReference,
-  type StatusVerdict,
-  statusAt,
-  verdictOf,
-} from '../../domain/status-lists/reference.ts';
-import {
-  checkStatusListHeader,
-  readStatusListClaims,
-  statusListClaims,
-} from '../../domain/status-lists/token.ts';
+import { parseStatusReference, type StatusVerdict, statusAt, verdictOf } from '../../domain/status-lists/reference.ts';
+import { assertStatusListHeader, parseStatusListClaims, statusListClaims } from '../../domain/status-lists/token.ts';
 import { compressList } from '../support/compress-list.ts';
 
 type Vectors = {
@@ -147,7 +138,7 @@ describe('status list vectors', () => {
     for (const { name, header, payload, uri, idx, expect: expected } of vectors.token_checks) {
       it(name, () => {
         const judge = () => {
-          checkStatusListHeader(header);
+          assertStatusListHeader(header);
           return WORD_OF_VERDICT[check(payload, uri, idx)];
         };
         if (expected === 'reject') expect(judge).to.throw(Refusal).with.property('reason', 'status_invalid');
@@ -163,8 +154,8 @@ describe('status list vectors', () => {
       const key = vectors.tokens.public_key_jwk;
       expect(new NodeSignatures().verify(key, signingInput, signature)).to.equal(true);
       expect(new NodeSignatures().verify(key, `${signingInput}A`, signature)).to.equal(false);
-      checkStatusListHeader(header);
-      expect(readStatusListClaims(payload, URI, NOW)).to.deep.equal({
+      assertStatusListHeader(header);
+      expect(parseStatusListClaims(payload, URI, NOW)).to.deep.equal({
         bits: 1,
         lst: 'eNrbuRgAAhcBXQ',
         iat: 1686920170,
@@ -197,25 +188,22 @@ describe('status list vectors', () => {
     }
 
     it('clamps a ttl and gives lists without limits the default', () => {
-      const seconds = (token: { ttl?: number }) =>
-        (cacheUntil({ ...token, fetchedAt: NOW }).freshUntil.getTime() - NOW.getTime()) / 1000;
+      const seconds = (token: { ttl?: number }) => (cacheUntil({ ...token, fetchedAt: NOW }).freshUntil.getTime() - NOW.getTime()) / 1000;
       const kept = [{ ttl: 1 }, { ttl: 10 }, { ttl: 59 }, { ttl: 1e9 }, {}].map(seconds);
       expect(kept).to.deep.equal([10, 10, 59, 86400, 300]);
     });
 
     it('lets an old copy stand in until exp only', () => {
       const lifetime = cacheUntil({ ttl: 300, exp: vectors.now + 1000, fetchedAt: NOW });
-      const states = [299, 300, 999, 1000].map((s) =>
-        cacheState(lifetime, new Date(NOW.getTime() + s * 1000)),
-      );
+      const states = [299, 300, 999, 1000].map((s) => cacheState(lifetime, new Date(NOW.getTime() + s * 1000)));
       expect(states).to.deep.equal(['fresh', 'stale', 'stale', 'expired']);
     });
   });
 });
 
 function check(payload: JsonObject, uri: string, idx: unknown): StatusVerdict {
-  const reference = readStatusReference({ status: { status_list: { idx, uri } as JsonObject } });
+  const reference = parseStatusReference({ status: { status_list: { idx, uri } as JsonObject } });
   if (reference === undefined) throw new Error('no reference');
-  const { bits, lst } = readStatusListClaims(payload, reference.uri, NOW);
+  const { bits, lst } = parseStatusListClaims(payload, reference.uri, NOW);
   return verdictOf(statusAt(decompressList(lst, bits), bits, reference.idx));
 }

@@ -22,10 +22,7 @@ export function connectionOptions(address: string): Options.Connect {
     protocol: protocol.slice(0, -1),
     hostname: hostname.replace(/^\[|\]$/g, ''),
     ...(port !== '' && { port: Number(port) }),
-    ...((username !== '' || password !== '') && {
-      username: decode(username),
-      password: decode(password),
-    }),
+    ...((username !== '' || password !== '') && { username: decode(username), password: decode(password) }),
     vhost: pathname.slice(1),
     heartbeat: HEARTBEAT,
   };
@@ -66,14 +63,12 @@ function readAuthority(file: string): string {
 export function explain(error: Error): string {
   const { code } = error as { code?: unknown };
   const text = error.message.split('\n', 1)[0]?.slice(0, 300) ?? '';
-  if (/ACCESS.REFUSED.*Login/i.test(text))
-    return 'the user is not let in: check name and password in AMQP_URL';
+  if (/ACCESS.REFUSED.*Login/i.test(text)) return 'the user is not let in: check name and password in AMQP_URL';
   // What the broker says of this the client does not pass on.
   if (/ConnectionOpenOk; got <ConnectionClose/.test(text))
     return 'there is no such virtual host, or the user has no rights in it: check the path of AMQP_URL';
   if (/ACCESS.REFUSED/i.test(text)) return `the user lacks a right, see docs/events.md: ${text}`;
-  if (/PRECONDITION.FAILED/i.test(text))
-    return `an exchange or a queue is there with other properties and has to be deleted: ${text}`;
+  if (/PRECONDITION.FAILED/i.test(text)) return `an exchange or a queue is there with other properties and has to be deleted: ${text}`;
   if (/certificate|\b(TLS|SSL)\b/i.test(text)) return text;
   return typeof code === 'string' ? `it does not answer (${code})` : text;
 }

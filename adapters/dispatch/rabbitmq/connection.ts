@@ -97,7 +97,7 @@ export class RabbitConnection {
   }
 
   /** Resolves when the broker takes messages. */
-  async check(): Promise<void> {
+  async assertReachable(): Promise<void> {
     if (!this.#isOpen) throw new Error(`the broker is not connected: ${this.#fault}`);
     if (this.#isBlocked) throw new Error('the broker takes no messages: see its alarms');
   }
@@ -150,8 +150,7 @@ export class RabbitConnection {
 }
 
 function begin({ address, ca }: BrokerSettings, setup: (model: ChannelModel) => Promise<void>) {
-  const calculateDelay = (attempt: number) =>
-    Math.min(MAX_PAUSE_MS, 1_000 * GROWTH ** (attempt - 1)) * (1 + JITTER * Math.random());
+  const calculateDelay = (attempt: number) => Math.min(MAX_PAUSE_MS, 1_000 * GROWTH ** (attempt - 1)) * (1 + JITTER * Math.random());
   const recovery = { waitForConnect: false, calculateDelay, setup };
   return connect(connectionOptions(address), { ...socketOptions(ca), recovery });
 }

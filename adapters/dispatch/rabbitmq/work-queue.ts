@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Log } from '../../../application/ports/log.ts';
 import { type Task, WorkQueue } from '../../../application/ports/work-queue.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { valueOrUndefined } from '../../../domain/shared/value-or-undefined.ts';
 import { openConfirmChannel, type RabbitConnection } from './connection.ts';
 
 /** Exchange, queue and routing key. */
@@ -28,12 +29,7 @@ const PATIENCE_MS = 5_000;
 const Id = z.string().min(1).max(255);
 const tenantId = Id.transform((id) => id as TenantId);
 const TaskMessage = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('trust-list'),
-    tenantId,
-    id: Id,
-    nextUpdate: z.iso.datetime().pipe(z.coerce.date()),
-  }),
+  z.object({ type: z.literal('trust-list'), tenantId, id: Id, nextUpdate: z.iso.datetime().pipe(z.coerce.date()) }),
   z.object({ type: z.literal('key-chains'), tenantId }),
 ]);
 
@@ -148,9 +144,5 @@ export class RabbitWorkQueue extends WorkQueue {
 }
 
 function read(content: Buffer): Task | undefined {
-  try {
-    return TaskMessage.safeParse(JSON.parse(content.toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
+  return valueOrUndefined(() => TaskMessage.safeParse(JSON.parse(content.toString('utf8'))).data);
 }

@@ -1,68 +1,51 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { AuditLogQuery, ListAuditEntries } from '../../../application/audit/audit-entries.ts';
 import { VerificationQuery, VerifyChain } from '../../../application/audit/verify-chain.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { AUDIT_ACTIONS, AUDIT_KINDS, type AuditEntry, detailOf } from '../../../domain/audit/audit-entry.ts';
-import { FAULT_KINDS } from '../../../domain/audit/check-chain.ts';
-import { nextPage } from '../next-page.ts';
+import { FAULT_KINDS } from '../../../domain/audit/verify-entries.ts';
+import { nextPage } from '../output/next-page.ts';
+import { viewOf } from '../output/view-of.ts';
 import { family, reply, route } from '../route.ts';
-import { viewOf } from '../view-of.ts';
 
-const Change = z.object({
-  member: z.string(),
-  before: z.unknown().optional(),
-  after: z.unknown().optional(),
-});
+const Change = object({ member: z.string(), before: z.unknown().optional(), after: z.unknown().optional() });
 
-export const AuditEntryView = z
-  .object({
-    sequence: z.number().int().describe('From 1, without gaps'),
-    at: z.iso.datetime(),
-    actor: z
-      .string()
-      .describe(
-        'Client id, or `system` for the service itself. With an external OpenID provider the person who called follows in ' +
-          'parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters as `sha256:…`',
-      ),
-    action: z.enum(AUDIT_ACTIONS),
-    kind: z.enum(AUDIT_KINDS),
-    target: z.string().describe('Id of the thing'),
-    changes: z
-      .array(Change)
-      .describe('Members that changed; values only of those that hold no secret and nobody’s data'),
-    requestId: z.string().optional().describe('`X-Request-Id` of the call'),
-    of: z
-      .object({ tenantId: z.string(), sequence: z.number().int(), hash: z.string() })
-      .optional()
-      .describe('In the log of the service: the entry of the tenant’s log that this one repeats'),
-    hash: z
-      .string()
-      .describe('Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET`'),
-  })
-  .meta({ id: 'AuditEntry', description: 'Who changed what, and when' });
+export const AuditEntryView = object({
+  sequence: z.number().int().describe('From 1, without gaps'),
+  at: z.iso.datetime(),
+  actor: z
+    .string()
+    .describe(
+      'Client id, or `system` for the service itself. With an external OpenID provider the person who called follows in ' +
+        'parentheses, by the claim of `OIDC_ACTOR_CLAIM`: `console (3f9c…)`; a name that is too long or has control characters as `sha256:…`',
+    ),
+  action: z.enum(AUDIT_ACTIONS),
+  kind: z.enum(AUDIT_KINDS),
+  target: z.string().describe('Id of the thing'),
+  changes: z.array(Change).describe('Members that changed; values only of those that hold no secret and nobody’s data'),
+  requestId: z.string().optional().describe('`X-Request-Id` of the call'),
+  of: object({ tenantId: z.string(), sequence: z.number().int(), hash: z.string() })
+    .optional()
+    .describe('In the log of the service: the entry of the tenant’s log that this one repeats'),
+  hash: z.string().describe('Covers the entry, its place and the hash before it, under a key of `MASTER_SECRET`'),
+}).meta({ id: 'AuditEntry', description: 'Who changed what, and when' });
 
 export function toAuditEntryView(entry: AuditEntry) {
   return viewOf(AuditEntryView, { ...entry, ...detailOf(entry) });
 }
 
-const VerificationView = z
-  .object({
-    status: z
-      .enum(['whole', 'broken', 'unfinished'])
-      .describe('`unfinished`: whole so far, and `next` goes on'),
-    verified: z.number().int().describe('Number of the entry up to which the log is whole'),
-    length: z.number().int().describe('Number of the newest entry'),
-    fault: z
-      .object({
-        sequence: z.number().int().describe('The first entry that is wrong, or not there'),
-        kind: z.enum(FAULT_KINDS),
-        message: z.string(),
-      })
-      .optional(),
-    warning: z.string().optional().describe('What only an operator can judge'),
-    next: z.string().optional().describe('`cursor` of the call that goes on'),
-  })
-  .meta({ id: 'AuditVerification', description: 'Whether the audit log is as the service wrote it' });
+const VerificationView = object({
+  status: z.enum(['whole', 'broken', 'unfinished']).describe('`unfinished`: whole so far, and `next` goes on'),
+  verified: z.number().int().describe('Number of the entry up to which the log is whole'),
+  length: z.number().int().describe('Number of the newest entry'),
+  fault: object({
+    sequence: z.number().int().describe('The first entry that is wrong, or not there'),
+    kind: z.enum(FAULT_KINDS),
+    message: z.string(),
+  }).optional(),
+  warning: z.string().optional().describe('What only an operator can judge'),
+  next: z.string().optional().describe('`cursor` of the call that goes on'),
+}).meta({ id: 'AuditVerification', description: 'Whether the audit log is as the service wrote it' });
 
 export const auditRoutes = family(
   { listAuditEntries: ListAuditEntries, verifyChain: VerifyChain, settings: ServiceSettings },
@@ -73,6 +56,8 @@ export const auditRoutes = family(
       access: { either: ['clients:manage', 'tenants:manage'] },
       method: 'get',
       path: '/audit-log',
+      operationId: 'listAuditEntries',
+      exampleParameters: { kind: 'client', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
       summary: 'Read the audit log',
       description:
         'Every administrative change, revocations among them, the newest first unless stated. `clients:manage` reads the log of its ' +
@@ -93,6 +78,7 @@ export const auditRoutes = family(
       access: { either: ['clients:manage', 'tenants:manage'] },
       method: 'get',
       path: '/audit-log/verification',
+      operationId: 'verifyAuditLog',
       summary: 'Verify the audit log',
       description:
         'Up to 2,000 entries in one call, from the oldest that is kept, by whoever may read that log; call again with `next` as `cursor` ' +
@@ -100,9 +86,7 @@ export const auditRoutes = family(
         'is found by `npm run audit:verify` with `--expect`.',
       query: VerificationQuery,
       responses: { 200: VerificationView, 404: 'There is no such tenant' },
-      async handle({ caller, query }) {
-        return reply(200, viewOf(VerificationView, await verifyChain.execute(caller, query)));
-      },
+      handle: async ({ caller, query }) => reply(200, viewOf(VerificationView, await verifyChain.execute(caller, query))),
     }),
   ],
 );

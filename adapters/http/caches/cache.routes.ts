@@ -1,10 +1,10 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
 import type { CachedLists } from '../../../application/ports/event-bus.ts';
 import type { FetchedListStats } from '../../../application/trust-lists/fetched-lists.ts';
 import { withoutQuery } from '../../../domain/shared/without-query.ts';
 import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
-import { family, reply, route } from '../route.ts';
+import { family, type Route, reply, route } from '../route.ts';
 
 const common = {
   tag: 'Caches',
@@ -12,14 +12,14 @@ const common = {
   access: { anyOf: ['issuance:manage', 'presentation:manage'] },
 } as const;
 
-const ListCacheView = z.object({
+const ListCacheView = object({
   size: z.number().int().describe('Lists that are kept'),
   hits: z.number().int().describe('Checks that a kept list answered, since the process began'),
   misses: z.number().int().describe('Checks that had to fetch'),
-  entries: z.array(z.object({ uri: z.string(), fetchedAt: z.iso.datetime(), expiresAt: z.iso.datetime() })),
+  entries: z.array(object({ uri: z.string(), fetchedAt: z.iso.datetime(), expiresAt: z.iso.datetime() })),
   failing: z
     .array(
-      z.object({
+      object({
         uri: z.string(),
         reason: z.string().describe('Why it could not be had, or not be believed'),
         failedAt: z.iso.datetime(),
@@ -29,34 +29,25 @@ const ListCacheView = z.object({
     .describe('Lists whose last fetch failed; older copies of them may stand in'),
 });
 
-const FollowedListView = z.object({
+const FollowedListView = object({
   uri: z.string(),
   checkedAt: z.iso.datetime().nullable().describe('When credentials were compared with it last'),
-  failure: z
-    .object({
-      since: z.iso.datetime(),
-      count: z.number().int().describe('Attempts since then'),
-      reason: z.string(),
-    })
+  failure: object({ since: z.iso.datetime(), count: z.number().int().describe('Attempts since then'), reason: z.string() })
     .nullable()
     .describe('Why it cannot be had at present; nothing is revoked meanwhile'),
 });
 
-const CacheStatsView = z
-  .object({
-    trustListCache: ListCacheView,
-    statusListCache: ListCacheView,
-    revocationListCache: ListCacheView.describe('Revocation lists of issuers of certificates'),
-    followedStatusLists: z
-      .array(FollowedListView)
-      .describe(
-        'Status lists of wallet providers that issued credentials follow, of all processes; those that fail first',
-      ),
-  })
-  .meta({ id: 'CacheStats' });
+const CacheStatsView = object({
+  trustListCache: ListCacheView,
+  statusListCache: ListCacheView,
+  revocationListCache: ListCacheView.describe('Revocation lists of issuers of certificates'),
+  followedStatusLists: z
+    .array(FollowedListView)
+    .describe('Status lists of wallet providers that issued credentials follow, of all processes; those that fail first'),
+}).meta({ id: 'CacheStats' });
 
 type ClearQuery = z.ZodType<{ releases?: 'true' | 'false' | undefined }>;
-const TrustListQuery: ClearQuery = z.object({
+const TrustListQuery: ClearQuery = object({
   releases: z
     .enum(['true', 'false'])
     .optional()
@@ -65,64 +56,77 @@ const TrustListQuery: ClearQuery = z.object({
         'known otherwise, so that an older list is refused all the same.',
     ),
 });
-const NoQuery: ClearQuery = z.object({});
+const NoQuery: ClearQuery = object({});
 
-const CLEARS: readonly { path: string; summary: string; lists: readonly CachedLists[] }[] = [
+const CLEARS: readonly (Pick<Route, 'path' | 'operationId' | 'exampleParameters' | 'summary'> & {
+  readonly lists: readonly CachedLists[];
+})[] = [
   {
     path: '/cache',
+    operationId: 'clearCaches',
+    exampleParameters: { releases: 'true' },
     summary: 'Forget all lists of others',
     lists: ['trust-lists', 'status-lists', 'revocation-lists'],
   },
-  { path: '/cache/trust-list', summary: 'Forget the trust lists of others', lists: ['trust-lists'] },
-  { path: '/cache/status-list', summary: 'Forget the status lists of others', lists: ['status-lists'] },
+  {
+    path: '/cache/trust-list',
+    operationId: 'clearTrustListCache',
+    exampleParameters: { releases: 'true' },
+    summary: 'Forget the trust lists of others',
+    lists: ['trust-lists'],
+  },
+  {
+    path: '/cache/status-list',
+    operationId: 'clearStatusListCache',
+    summary: 'Forget the status lists of others',
+    lists: ['status-lists'],
+  },
 ];
 
 /** Copies of the lists of others, as far as they were fetched for the caller's tenant. */
-export const cacheRoutes = family(
-  { getCacheStats: GetCacheStats, clearCaches: ClearCaches },
-  ({ getCacheStats, clearCaches }) => [
+export const cacheRoutes = family({ getCacheStats: GetCacheStats, clearCaches: ClearCaches }, ({ getCacheStats, clearCaches }) => [
+  route({
+    ...common,
+    method: 'get',
+    path: '/cache/stats',
+    operationId: 'getCacheStatistics',
+    summary: 'See which lists of others are kept',
+    description: 'Of the process that answers; each has copies of its own.',
+    responses: { 200: CacheStatsView },
+    async handle({ caller }) {
+      const stats = await getCacheStats.execute(caller);
+      const { trustLists, statusLists, revocationLists, followedLists } = stats;
+      return reply(200, {
+        trustListCache: toListCacheView(trustLists),
+        statusListCache: toListCacheView(statusLists),
+        revocationListCache: toListCacheView(revocationLists),
+        followedStatusLists: followedLists.map(toFollowedListView),
+      });
+    },
+  }),
+  ...CLEARS.map(({ lists, ...described }) =>
     route({
       ...common,
-      method: 'get',
-      path: '/cache/stats',
-      summary: 'See which lists of others are kept',
-      description: 'Of the process that answers; each has copies of its own.',
-      responses: { 200: CacheStatsView },
-      async handle({ caller }) {
-        const stats = await getCacheStats.execute(caller);
-        const { trustLists, statusLists, revocationLists, followedLists } = stats;
-        return reply(200, {
-          trustListCache: toListCacheView(trustLists),
-          statusListCache: toListCacheView(statusLists),
-          revocationListCache: toListCacheView(revocationLists),
-          followedStatusLists: followedLists.map(toFollowedListView),
-        });
+      access: { ...common.access, unrestricted: true },
+      method: 'delete',
+      ...described,
+      description: 'The next check fetches them.',
+      query: lists.includes('trust-lists') ? TrustListQuery : NoQuery,
+      responses: { 204: 'Done' },
+      async handle({ caller, query }) {
+        await clearCaches.execute(caller, lists, { releases: query.releases === 'true' });
+        return { status: 204, empty: true };
       },
     }),
-    ...CLEARS.map(({ path, summary, lists }) =>
-      route({
-        ...common,
-        access: { ...common.access, unrestricted: true },
-        method: 'delete',
-        path,
-        summary,
-        description: 'The next check fetches them.',
-        query: lists.includes('trust-lists') ? TrustListQuery : NoQuery,
-        responses: { 204: 'Done' },
-        async handle({ caller, query }) {
-          await clearCaches.execute(caller, lists, { releases: query.releases === 'true' });
-          return { status: 204, empty: true };
-        },
-      }),
-    ),
-  ],
-);
+  ),
+]);
 
 function toListCacheView({ entries, failing, ...counts }: FetchedListStats) {
   return {
     ...counts,
     failing: failing.map(({ uri, failedAt, retriedAt, ...list }) => ({
-      ...{ uri: withoutQuery(uri), ...list },
+      uri: withoutQuery(uri),
+      ...list,
       failedAt: failedAt.toISOString(),
       retriedAt: retriedAt.toISOString(),
     })),

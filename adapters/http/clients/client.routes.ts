@@ -1,12 +1,6 @@
 import { z } from 'zod';
 import { PickUpSecret, RotateSecret } from '../../../application/clients/client-secrets.ts';
-import {
-  CreateClient,
-  DeleteClient,
-  GetClient,
-  ListClients,
-  UpdateClient,
-} from '../../../application/clients/clients.ts';
+import { CreateClient, DeleteClient, GetClient, ListClients, UpdateClient } from '../../../application/clients/clients.ts';
 import type { WrittenClient } from '../../../application/clients/unknown-configurations.ts';
 import { ClientCreation, ClientUpdate, MAX_GRACE_SECONDS } from '../../../domain/clients/client.ts';
 import { resourceRoutes } from '../resource-routes.ts';
@@ -28,6 +22,7 @@ const client = resourceRoutes({
   ...common,
   kind: 'client',
   path: '/client',
+  exampleId: 'shop-backend',
   params,
   view: ClientView,
   get: GetClient,
@@ -38,18 +33,19 @@ const client = resourceRoutes({
 });
 
 export const clientRoutes = families(
-  client.list({ summary: 'List the clients of the tenant', by: ListClients }),
-  client.get({ summary: 'Read a client' }),
+  client.list({ operationId: 'listClients', summary: 'List the clients of the tenant', by: ListClients }),
+  client.get({ operationId: 'getClient', summary: 'Read a client' }),
   client.create({
+    operationId: 'createClient',
     summary: 'Create a client',
-    description:
-      'The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.',
+    description: 'The secret, given or generated, can be fetched once within ten minutes: `GET /client/{id}/secret`.',
     body: ClientCreation,
     example: { clientId: 'shop-backend', roles: ['presentation:request'], description: 'Web shop' },
     responses: { 409: 'The id is taken, by this tenant or another' },
     by: CreateClient,
   }),
   client.update({
+    operationId: 'updateClient',
     summary: 'Change a client',
     description:
       'Rights change at once, also those of tokens that are out already. Only clients whose roles and configurations lie ' +
@@ -58,27 +54,28 @@ export const clientRoutes = families(
     example: { roles: ['presentation:request', 'issuance:offer'] },
     by: UpdateClient,
   }),
-  client.delete({ summary: 'Delete a client', by: DeleteClient }),
+  client.delete({ operationId: 'deleteClient', summary: 'Delete a client', by: DeleteClient }),
   family({ pickUpSecret: PickUpSecret, rotateSecret: RotateSecret }, ({ pickUpSecret, rotateSecret }) => [
     route({
       ...common,
       access: secretAccess,
       method: 'get',
       path: '/client/:id/secret',
+      operationId: 'getClientSecret',
+      exampleParameters: { id: 'shop-backend' },
       summary: 'Fetch a new secret, once',
-      description:
-        'Within ten minutes of the creation of the client, by the role that created it. Afterwards 410: rotate it.',
+      description: 'Within ten minutes of the creation of the client, by the role that created it. Afterwards 410: rotate it.',
       params,
       responses: { 200: SecretView, 410: 'Fetched already, or too late' },
-      async handle({ caller, params: { id } }) {
-        return reply(200, { secret: await pickUpSecret.execute(caller, id) });
-      },
+      handle: async ({ caller, params: { id } }) => reply(200, { secret: await pickUpSecret.execute(caller, id) }),
     }),
     route({
       ...common,
       access: secretAccess,
       method: 'post',
       path: '/client/:id/rotate-secret',
+      operationId: 'rotateClientSecret',
+      exampleParameters: { id: 'shop-backend', graceSeconds: 300 },
       summary: 'Replace the secret',
       description:
         'The new secret is returned here, once. Access tokens that were had with the former one end at once, or with ' +

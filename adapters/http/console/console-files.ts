@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { madeOnce } from '../../../application/made-once.ts';
+import { madeOnce } from '../../../application/tenant-cache/made-once.ts';
 
 /** Where the build puts them: beside this file in `dist`, and for sources that run as they are in the `dist` of the checkout. */
 const FOLDERS = ['./built/', '../../../dist/adapters/http/console/built/'] as const;

@@ -1,12 +1,11 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { RedeemConsoleTicket } from '../../../application/console/redeem-console-ticket.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { ROLES, Role } from '../../../domain/clients/role.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { TokenView } from '../oauth2/token.routes.ts';
+import { TokenView } from '../oauth/access-token.routes.ts';
 import { family, reply, route } from '../route.ts';
-import { ConsoleFiles } from './console-files.ts';
-import { consoleHeaders, consolePage, NOT_BUILT } from './console-page.ts';
+import { ConsoleFiles, type ConsoleManifest } from './console-files.ts';
 
 const HTML = 'text/html; charset=utf-8';
 /** Their names change with what is in them. */
@@ -15,106 +14,143 @@ const LASTING = { 'Cache-Control': 'public, max-age=31536000, immutable' } as co
 const FRESH = { 'Cache-Control': 'no-cache' } as const;
 const page = { tag: 'Service', surface: 'document', access: 'public', method: 'get' } as const;
 
-const Ticket = z
-  .object({ ticket: z.string().min(1).max(100).describe('From the link that the start printed') })
-  .meta({ id: 'ConsoleTicket' });
+const Ticket = object({ ticket: z.string().min(1).max(100).describe('From the link that the start printed') }).meta({
+  id: 'ConsoleTicket',
+});
 
-const LoginView = z
-  .object({
-    provider: z
-      .object({ issuer: z.string(), clientId: z.string() })
-      .optional()
-      .describe(
-        'OpenID provider of the operator, where they log in with the code flow and PKCE; absent: with the credentials of a client',
-      ),
-  })
-  .meta({ id: 'ConsoleLogin' });
+const LoginView = object({
+  provider: object({ issuer: z.string(), clientId: z.string() })
+    .optional()
+    .describe('OpenID provider of the operator, where they log in with the code flow and PKCE; absent: with the credentials of a client'),
+}).meta({ id: 'ConsoleLogin' });
 
-const IdentityView = z
-  .object({
-    clientId: z.string(),
-    tenantId: z
-      .string()
-      .optional()
-      .describe('Absent for an account that manages tenants and belongs to none'),
-    roles: z.array(Role),
-  })
-  .meta({ id: 'Identity', description: 'Who an access token stands for' });
+const IdentityView = object({
+  clientId: z.string(),
+  tenantId: z.string().optional().describe('Absent for an account that manages tenants and belongs to none'),
+  roles: z.array(Role),
+}).meta({ id: 'Identity', description: 'Who an access token stands for' });
 
 /** What an operator looks at in a browser: a page that knows nothing but this interface. */
-export const consoleRoutes = family(
-  { redeemTicket: RedeemConsoleTicket, settings: ServiceSettings },
-  ({ redeemTicket, settings }) => {
-    const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
-    const files = new ConsoleFiles();
-    const { consoleLogin } = settings;
-    const headers = { ...FRESH, ...consoleHeaders(consoleLogin?.issuer) };
-    return [
-      route({
-        ...page,
-        path: '/console',
-        summary: 'The console, as a page',
-        responses: { 200: { description: 'An HTML page', contentType: 'text/html' } },
-        async handle() {
-          const manifest = await files.manifest();
-          const text = manifest === undefined ? NOT_BUILT : consolePage(base, manifest);
-          return { status: 200, text, contentType: HTML, headers };
-        },
-      }),
-      route({
-        ...page,
-        path: '/console/:file',
-        summary: 'A file of the console',
-        params: z.object({ file: z.string().max(80) }),
-        responses: { 200: 'A script, a style sheet or an image' },
-        async handle({ params: { file } }) {
-          const found = await files.read(file);
-          if (found === undefined) throw new Failure('not_found', 'unknown address');
-          const headers = file === 'icon.svg' ? FRESH : LASTING;
-          return { status: 200, text: found.content, contentType: found.contentType, headers };
-        },
-      }),
-      route({
-        tag: 'Authentication',
-        surface: 'admin',
-        access: 'public',
-        method: 'get',
-        path: '/console/login',
-        summary: 'How people log in to the console',
-        responses: { 200: LoginView },
-        handle: () => reply(200, consoleLogin === undefined ? {} : { provider: consoleLogin }),
-      }),
-      route({
-        tag: 'Authentication',
-        surface: 'admin',
-        access: { either: ROLES },
-        method: 'get',
-        path: '/console/identity',
-        summary: 'Read who calls: the client, its tenant and its roles at this moment',
-        responses: { 200: IdentityView },
-        handle: ({ caller: { clientId, tenantId, roles } }) =>
-          reply(200, { clientId, ...(tenantId !== null && { tenantId }), roles }),
-      }),
-      route({
-        method: 'post',
-        path: '/console/login',
-        summary: 'Get an access token for a console link',
-        description:
-          'The start of a service that is not in production prints a link to the console with a ticket, which is good once and ' +
-          'for half an hour. The token is that of the built-in client.',
-        tag: 'Authentication',
-        surface: 'admin',
-        access: 'public',
-        body: Ticket,
-        example: { ticket: '<ticket of the printed link>' },
-        rateLimit: { group: 'token', perAddress: true },
-        responses: { 200: TokenView, 401: 'Nobody gave it out, it was used, or it is too old' },
-        async handle({ body: { ticket } }) {
-          const { token, expiresInSeconds } = await redeemTicket.execute(ticket);
-          const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
-          return reply(200, view, { 'Cache-Control': 'no-store', Pragma: 'no-cache' });
-        },
-      }),
-    ];
-  },
-);
+export const consoleRoutes = family({ redeemTicket: RedeemConsoleTicket, settings: ServiceSettings }, ({ redeemTicket, settings }) => {
+  const base = new URL(settings.publicUrl).pathname.replace(/\/$/, '');
+  const files = new ConsoleFiles();
+  const { consoleLogin } = settings;
+  const headers = { ...FRESH, ...consoleHeaders(consoleLogin?.issuer) };
+  return [
+    route({
+      ...page,
+      path: '/console',
+      operationId: 'getConsole',
+      summary: 'The console, as a page',
+      responses: { 200: { description: 'An HTML page', contentType: 'text/html' } },
+      async handle() {
+        const manifest = await files.manifest();
+        const text = manifest === undefined ? NOT_BUILT : consolePage(base, manifest);
+        return { status: 200, text, contentType: HTML, headers };
+      },
+    }),
+    route({
+      ...page,
+      path: '/console/:file',
+      operationId: 'getConsoleFile',
+      exampleParameters: { file: 'icon.svg' },
+      summary: 'A file of the console',
+      params: object({ file: z.string().max(80) }),
+      responses: { 200: 'A script, a style sheet or an image' },
+      async handle({ params: { file } }) {
+        const found = await files.read(file);
+        if (found === undefined) throw new Failure('not_found', 'unknown address');
+        const headers = file === 'icon.svg' ? FRESH : LASTING;
+        return { status: 200, text: found.content, contentType: found.contentType, headers };
+      },
+    }),
+    route({
+      tag: 'Authentication',
+      surface: 'admin',
+      access: 'public',
+      method: 'get',
+      path: '/console/login',
+      operationId: 'getConsoleLogin',
+      summary: 'How people log in to the console',
+      responses: { 200: LoginView },
+      handle: () => reply(200, consoleLogin === undefined ? {} : { provider: consoleLogin }),
+    }),
+    route({
+      tag: 'Authentication',
+      surface: 'admin',
+      access: { either: ROLES },
+      method: 'get',
+      path: '/console/identity',
+      operationId: 'getIdentity',
+      summary: 'Read who calls: the client, its tenant and its roles at this moment',
+      responses: { 200: IdentityView },
+      handle: ({ caller: { clientId, tenantId, roles } }) => reply(200, { clientId, ...(tenantId !== null && { tenantId }), roles }),
+    }),
+    route({
+      method: 'post',
+      path: '/console/login',
+      operationId: 'logInToConsole',
+      summary: 'Get an access token for a console link',
+      description:
+        'The start of a service that is not in production prints a link to the console with a ticket, which is good once and ' +
+        'for half an hour. The token is that of the built-in client.',
+      tag: 'Authentication',
+      surface: 'admin',
+      access: 'public',
+      body: Ticket,
+      example: { ticket: '<ticket of the printed link>' },
+      rateLimit: { group: 'token', perAddress: true },
+      responses: { 200: TokenView, 401: 'Nobody gave it out, it was used, or it is too old' },
+      async handle({ body: { ticket } }) {
+        const { token, expiresInSeconds } = await redeemTicket.execute(ticket);
+        const view = { access_token: token, token_type: 'Bearer', expires_in: expiresInSeconds } as const;
+        return reply(200, view, { 'Cache-Control': 'no-store', Pragma: 'no-cache' });
+      },
+    }),
+  ];
+});
+
+/**
+ * Everything from this service, no script or style in the page itself, and nobody frames it.
+ * @param provider issuer that people log in at, which the page asks for the token.
+ */
+function consoleHeaders(provider: string | undefined): Readonly<Record<string, string>> {
+  const called = provider === undefined ? "'self'" : `'self' ${new URL(provider).origin}`;
+  return {
+    'Content-Security-Policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+      `connect-src ${called}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'`,
+    'Referrer-Policy': 'no-referrer',
+    'X-Frame-Options': 'DENY',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+  };
+}
+
+/** @param base path of the public address without a trailing slash, often empty. */
+function consolePage(base: string, { script, style }: ConsoleManifest): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>Vidimus console</title>
+<link rel="icon" href="${base}/console/icon.svg">
+<link rel="stylesheet" href="${base}/console/${style}">
+<script type="module" src="${base}/console/${script}"></script>
+</head>
+<body>
+<div id="console" data-base="${base}"><p>The console is loading. It needs JavaScript.</p></div>
+</body>
+</html>
+`;
+}
+
+/** For a checkout in which the build never ran. */
+const NOT_BUILT = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Vidimus console</title></head>
+<body><main><h1>The console is not built</h1><p>Run <code>npm run build</code> and reload this page. <code>npm start</code> and
+<code>npm run demo</code> do it by themselves.</p></main></body></html>
+`;

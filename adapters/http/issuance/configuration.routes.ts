@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { CreateOffer } from '../../../application/issuance/create-offer.ts';
 import {
   DeleteCredentialConfiguration,
@@ -8,18 +8,12 @@ import {
   UpdateCredentialConfiguration,
   type WrittenCredentialConfiguration,
 } from '../../../application/issuance/credential-configurations.ts';
-import {
-  GetIssuanceConfiguration,
-  ReplaceIssuanceConfiguration,
-} from '../../../application/issuance/issuance-configurations.ts';
-import {
-  CredentialConfigurationBody,
-  CredentialConfigurationUpdate,
-} from '../../../domain/issuance/configuration.ts';
+import { GetIssuanceConfiguration, ReplaceIssuanceConfiguration } from '../../../application/issuance/issuance-configurations.ts';
+import { CredentialConfigurationBody, CredentialConfigurationUpdate } from '../../../domain/issuance/configuration.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import { OfferRequest } from '../../../domain/issuance/offer.ts';
 import { Warning } from '../../../domain/shared/finding.ts';
-import { answerNameOf } from '../idempotency.ts';
+import { answerNameOf } from '../input/idempotency.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import { PageUrl } from '../sessions/offer-page.routes.ts';
@@ -54,27 +48,22 @@ const issuance = resourceRoutes({
   writes: { access: { ...manage, unrestricted: true } },
   view: IssuanceConfigurationView,
   get: GetIssuanceConfiguration,
-  toView: async (shown, { caller: { configured } }) =>
-    toIssuanceConfigurationView(await configured.tenant(), shown, configured.profile),
+  toView: async (shown, { caller: { configured } }) => toIssuanceConfigurationView(await configured.tenant(), shown, configured.profile),
 });
 
 const credential = resourceRoutes({
   kind: 'credential-configuration',
   tag,
   path: '/issuer/credentials',
-  params: z.object({ id: z.string().max(128) }),
+  exampleId: 'pid',
+  params: object({ id: z.string().max(128) }),
   access: manage,
   view: CredentialConfigurationView,
   get: GetCredentialConfiguration,
   stored: ({ findings: _findings, ...stored }: WrittenCredentialConfiguration) => stored,
   findings: ({ findings = [] }: WrittenCredentialConfiguration) => findings,
   toView: async (shown, { caller: { configured } }) =>
-    toCredentialConfigurationView(
-      shown,
-      await configured.tenant(),
-      await configured.keyChains(),
-      configured.profile,
-    ),
+    toCredentialConfigurationView(shown, await configured.tenant(), await configured.keyChains(), configured.profile),
 });
 
 /** How a tenant issues, what it issues, and offers. */
@@ -83,6 +72,7 @@ export const issuanceRoutes = families(
     route({
       method: 'post',
       path: '/issuer/offer',
+      operationId: 'createOffer',
       rateLimit: { group: 'offer', perClient: true },
       summary: 'Offer credentials to a wallet',
       tag,
@@ -97,19 +87,16 @@ export const issuanceRoutes = families(
         credentialClaims: { pid: { type: 'inline', claims: { given_name: 'Ada', family_name: 'Lovelace' } } },
       },
       responses: {
-        201: z
-          .object({
-            uri: z.string(),
-            session: z.string(),
-            crossDeviceUri: z.string().optional(),
-            pageUrl: PageUrl,
-            dcApi: z
-              .object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })
-              .optional()
-              .describe('Experimental: the offer for the Digital Credentials API'),
-            warnings: z.array(Warning).optional().describe('Absent where there is nothing to warn of'),
-          })
-          .meta({ id: 'Offer' }),
+        201: object({
+          uri: z.string(),
+          session: z.string(),
+          crossDeviceUri: z.string().optional(),
+          pageUrl: PageUrl,
+          dcApi: object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })
+            .optional()
+            .describe('Experimental: the offer for the Digital Credentials API'),
+          warnings: z.array(Warning).optional().describe('Absent where there is nothing to warn of'),
+        }).meta({ id: 'Offer' }),
         409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
       },
       isRepeatable: true,
@@ -119,21 +106,23 @@ export const issuanceRoutes = families(
       },
     }),
   ]),
-  issuance.get({ summary: 'Read how the tenant issues' }),
+  issuance.get({ operationId: 'getIssuanceConfiguration', summary: 'Read how the tenant issues' }),
   issuance.create({
+    operationId: 'replaceIssuanceConfiguration',
     summary: 'Set how the tenant issues',
     body: IssuanceConfigurationBody,
     bodyLimit: CONFIGURATION_LIMIT,
-    example: {
-      display: [{ name: 'Ministry of Examples', locale: 'en' }],
-      batchSize: 1,
-      dPopRequired: true,
-    },
+    example: { display: [{ name: 'Ministry of Examples', locale: 'en' }], batchSize: 1, dPopRequired: true },
     replaces: true,
     by: ReplaceIssuanceConfiguration,
   }),
-  credential.list({ summary: 'List credential configurations', by: ListCredentialConfigurations }),
+  credential.list({
+    operationId: 'listCredentialConfigurations',
+    summary: 'List credential configurations',
+    by: ListCredentialConfigurations,
+  }),
   credential.create({
+    operationId: 'replaceCredentialConfiguration',
     summary: 'Create or replace a credential configuration',
     body: CredentialConfigurationBody,
     bodyLimit: CONFIGURATION_LIMIT,
@@ -141,8 +130,9 @@ export const issuanceRoutes = families(
     replaces: true,
     by: ReplaceCredentialConfiguration,
   }),
-  credential.get({ summary: 'Read a credential configuration' }),
+  credential.get({ operationId: 'getCredentialConfiguration', summary: 'Read a credential configuration' }),
   credential.update({
+    operationId: 'updateCredentialConfiguration',
     summary: 'Change a credential configuration',
     description: 'Members that are given replace the stored ones; null resets an optional one.',
     body: z.record(z.string(), z.unknown()),
@@ -151,5 +141,9 @@ export const issuanceRoutes = families(
     example: { description: 'Issued to residents' },
     by: UpdateCredentialConfiguration,
   }),
-  credential.delete({ summary: 'Delete a credential configuration', by: DeleteCredentialConfiguration }),
+  credential.delete({
+    operationId: 'deleteCredentialConfiguration',
+    summary: 'Delete a credential configuration',
+    by: DeleteCredentialConfiguration,
+  }),
 );

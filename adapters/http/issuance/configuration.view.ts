@@ -1,9 +1,5 @@
-import { z } from 'zod';
-import {
-  type CredentialConfiguration,
-  CredentialConfigurationBody,
-  effectiveCredential,
-} from '../../../domain/issuance/configuration.ts';
+import { object, z } from 'zod';
+import { type CredentialConfiguration, CredentialConfigurationBody, effectiveCredential } from '../../../domain/issuance/configuration.ts';
 import {
   effectiveIssuance,
   type IssuanceConfiguration,
@@ -14,47 +10,34 @@ import type { Profile } from '../../../domain/shared/finding.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
 import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
+import { viewOf } from '../output/view-of.ts';
 import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
-import { viewOf } from '../view-of.ts';
 
 const Times = { createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() };
 
-export const IssuanceConfigurationView = z
-  .object({
-    ...IssuanceConfigurationBody.shape,
-    // Shown as they hold.
-    walletAttestationRequired: z.boolean(),
-    dPopNonce: z.enum(['off', 'optional', 'required']),
-    attestationChallenge: z.enum(['required', 'optional']),
-    tenant: TenantReference,
-    ...Times,
-  })
-  .meta({ id: 'IssuanceConfiguration' });
+export const IssuanceConfigurationView = object({
+  ...IssuanceConfigurationBody.shape,
+  // Shown as they hold.
+  walletAttestationRequired: z.boolean(),
+  dPopNonce: z.enum(['off', 'optional', 'required']),
+  attestationChallenge: z.enum(['required', 'optional']),
+  tenant: TenantReference,
+  ...Times,
+}).meta({ id: 'IssuanceConfiguration' });
 
-export function toIssuanceConfigurationView(
-  tenant: ReferredTenant,
-  configuration: IssuanceConfiguration,
-  profile: Profile | null,
-) {
+export function toIssuanceConfigurationView(tenant: ReferredTenant, configuration: IssuanceConfiguration, profile: Profile | null) {
   const { id: _id, createdAt, updatedAt, ...body } = effectiveIssuance(configuration, profile);
-  return {
-    ...body,
-    tenant: toTenantReference(tenant),
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
+  return { ...body, tenant: toTenantReference(tenant), createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
 }
 
-export const CredentialConfigurationView = z
-  .object({
-    ...CredentialConfigurationBody.shape,
-    certId: z.string().nullable().describe('The same, by its older name'),
-    keyChain: KeyChainView.nullable().describe('Null: the default of the tenant signs'),
-    cert: CertificateView.nullable().describe('The same, by its older name'),
-    tenant: TenantReference,
-    ...Times,
-  })
-  .meta({ id: 'CredentialConfiguration' });
+export const CredentialConfigurationView = object({
+  ...CredentialConfigurationBody.shape,
+  certId: z.string().nullable().describe('The same, by its older name'),
+  keyChain: KeyChainView.nullable().describe('Null: the default of the tenant signs'),
+  cert: CertificateView.nullable().describe('The same, by its older name'),
+  tenant: TenantReference,
+  ...Times,
+}).meta({ id: 'CredentialConfiguration' });
 
 /** @param chains all key chains of the tenant. */
 export function toCredentialConfigurationView(

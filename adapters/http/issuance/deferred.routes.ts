@@ -1,22 +1,51 @@
-import { z } from 'zod';
-import {
-  DecideDeferred,
-  DeferredCompletion,
-  DeferredFailure,
-} from '../../../application/issuance/decide-deferred.ts';
+import { object, z } from 'zod';
+import { DecideDeferred, DeferredCompletion, DeferredFailure } from '../../../application/issuance/decide-deferred.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { DEFERRED_STATUSES, type DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import { warningsOf } from '../../../domain/shared/finding.ts';
-import { ListQuery, pageOf } from '../page-of.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
+import { viewOf } from '../output/view-of.ts';
+import { withWarnings } from '../output/warnings.ts';
 import { family, reply, route } from '../route.ts';
-import { withWarnings } from '../warnings.ts';
-import { DeferredDecisionView, DeferredView, toDecisionView, toDeferredView } from './deferred.view.ts';
 
-const common = {
-  tag: 'Issuer',
-  surface: 'admin',
-  access: { anyOf: ['issuance:offer', 'issuance:manage'] },
-} as const;
-const one = { ...common, params: z.object({ transactionId: z.string().max(100) }) } as const;
+const DeferredView = object({
+  transactionId: z.string(),
+  tenantId: z.string(),
+  sessionId: z.string(),
+  credentialConfigurationId: z.string(),
+  holderKeys: z.array(z.record(z.string(), z.unknown())).describe('proven keys of the wallet, until the transaction is over'),
+  status: z.enum(DEFERRED_STATUSES),
+  credentials: z.array(z.string()).optional().describe('until the wallet has fetched them'),
+  interval: z.number().describe('seconds between two polls of the wallet'),
+  errorMessage: z.string().optional(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+}).meta({ id: 'DeferredTransaction' });
+
+function toDeferredView(tenantId: string, transaction: DeferredTransaction) {
+  const { id: transactionId, intervalSeconds: interval } = transaction;
+  return viewOf(DeferredView, { ...transaction, transactionId, tenantId, interval });
+}
+
+const DeferredDecisionView = object({ transactionId: z.string(), status: z.enum(DEFERRED_STATUSES), message: z.string() }).meta({
+  id: 'DeferredDecision',
+});
+
+const MESSAGES: Readonly<Record<DeferredTransaction['status'], string>> = {
+  pending: 'The transaction is pending.',
+  ready: 'The credential waits for the wallet.',
+  retrieved: 'The wallet has fetched the credential.',
+  failed: 'The wallet will be told that the credential does not come.',
+  expired: 'The transaction has expired.',
+};
+
+function toDecisionView({ id, status }: DeferredTransaction) {
+  return { transactionId: id, status, message: MESSAGES[status] };
+}
+
+const common = { tag: 'Issuer', surface: 'admin', access: { anyOf: ['issuance:offer', 'issuance:manage'] } } as const;
+const one = { ...common, params: object({ transactionId: z.string().max(100) }) } as const;
 const decided = {
   ...one,
   method: 'post',
@@ -31,6 +60,8 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     ...common,
     method: 'get',
     path: '/issuer/deferred',
+    operationId: 'listDeferredTransactions',
+    exampleParameters: { session: '<session>', limit: 20, sort: 'desc' },
     summary: 'List deferred transactions, the newest first',
     description: 'By the time of their beginning, of which the newest 500 are listed.',
     query: ListQuery.extend({
@@ -52,21 +83,24 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
     ...one,
     method: 'get',
     path: '/issuer/deferred/:transactionId',
+    operationId: 'getDeferredTransaction',
     summary: 'Read a deferred transaction',
     responses: { 200: DeferredView },
-    async handle({ caller, params }) {
-      return reply(200, toDeferredView(caller.tenantId, await deferred.get(caller, params.transactionId)));
-    },
+    handle: async ({ caller, params }) => reply(200, toDeferredView(caller.tenantId, await deferred.get(caller, params.transactionId))),
   }),
   route({
     ...decided,
     path: '/issuer/deferred/:transactionId/complete',
+    operationId: 'completeDeferredTransaction',
     summary: 'Supply a deferred credential',
     description:
       'Ready-made, or as claims that the service signs. The wallet gets it when it asks the next time. Of what is ready-made ' +
       'warnings tell what the wallet will refuse: another format, another number than that of its keys, another key.',
     body: DeferredCompletion,
-    responses: { ...decided.responses, 200: withWarnings(DeferredDecisionView) },
+    responses: {
+      200: withWarnings(DeferredDecisionView),
+      409: 'It is decided already; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows, and the transaction stays pending',
+    },
     example: { claims: { given_name: 'Ada', family_name: 'Lovelace' } },
     bodyLimit: 1024 * 1024,
     async handle({ caller, params, body }) {
@@ -78,6 +112,7 @@ export const deferredRoutes = family(USE_CASES, ({ deferred, settings }) => [
   route({
     ...decided,
     path: '/issuer/deferred/:transactionId/fail',
+    operationId: 'failDeferredTransaction',
     summary: 'Say that a deferred credential will not come',
     body: DeferredFailure,
     example: { errorMessage: 'The register knows no such person' },

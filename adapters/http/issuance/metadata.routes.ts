@@ -1,55 +1,32 @@
 import { z } from 'zod';
 import { GetIssuerMetadata } from '../../../application/issuance/issuer-metadata.ts';
-import { acceptedTypes, languageRanges } from '../negotiation.ts';
+import { acceptedTypes, languageRanges } from '../input/negotiation.ts';
+import { DOCUMENT_HEADERS, documentRoute, KEY_SET, PUBLIC_DOCUMENT } from '../output/document-route.ts';
 import { family, type Route, route } from '../route.ts';
 import { Document, TenantPath } from '../shapes.ts';
 
 const tag = 'Wallet: issuance';
 const OfConfiguration = TenantPath.extend({ id: z.string().max(128) });
 
-/** Metadata changes rarely, but a change must reach wallets soon. */
-const HEADERS = { 'Cache-Control': 'public, max-age=60' };
-
 const JSON_FORM = { type: 'application/json', names: ['application/json'] };
 const JWT_FORM = { type: 'application/jwt', names: ['application/jwt'] };
 
-const common = { method: 'get', surface: 'document', access: 'public' } as const;
-
-/** A JSON document that anybody may read. */
-export function documentRoute<Params extends z.ZodType>(
-  told: Pick<Route, 'path' | 'summary' | 'tag'> & {
-    readonly params: Params;
-    readonly responses?: Route['responses'];
-  },
-  textOf: (params: z.output<Params>) => Promise<string>,
-): Route {
-  return route({
-    ...common,
-    responses: { 200: Document },
-    ...told,
-    async handle({ params }) {
-      const text = await textOf(params);
-      return { status: 200, text, contentType: 'application/json', headers: HEADERS };
-    },
-  });
-}
-
-export const KEY_SET = { responses: { 200: z.object({ keys: z.array(Document) }) } };
-
 /** Each document stands at the inserted and at the suffixed well-known address (RFC 8414 section 3.1). */
-function addresses(name: string): readonly string[] {
-  return [`/.well-known/${name}/:tenant`, `/:tenant/.well-known/${name}`];
+function addresses(name: string, operationId: string): readonly Pick<Route, 'path' | 'operationId'>[] {
+  return [
+    { path: `/.well-known/${name}/:tenant`, operationId },
+    { path: `/:tenant/.well-known/${name}`, operationId: `${operationId}BelowTenant` },
+  ];
 }
 
 /** What an issuer tells about itself, its authorization server, its keys and its credential types. */
 export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({ metadata }) => [
-  ...addresses('openid-credential-issuer').map((path) =>
+  ...addresses('openid-credential-issuer', 'getIssuerMetadata').map((address) =>
     route({
-      ...common,
-      path,
+      ...PUBLIC_DOCUMENT,
+      ...address,
       summary: 'Credential issuer metadata (OpenID4VCI 1.0 section 12.2)',
-      description:
-        'As JSON, or signed for whoever would rather have `application/jwt`; in one language on request.',
+      description: 'As JSON, or signed for whoever would rather have `application/jwt`; in one language on request.',
       tag,
       params: TenantPath,
       asJwt: true,
@@ -66,7 +43,7 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
           text,
           contentType: (signed ? JWT_FORM : JSON_FORM).type,
           headers: {
-            ...HEADERS,
+            ...DOCUMENT_HEADERS,
             Vary: 'Accept, Accept-Language',
             ...(language !== undefined && { 'Content-Language': language }),
           },
@@ -74,16 +51,16 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
       },
     }),
   ),
-  ...addresses('oauth-authorization-server').map((path) =>
-    documentRoute(
-      { path, summary: 'Authorization server metadata (RFC 8414)', tag, params: TenantPath },
-      ({ tenant }) => metadata.execute(tenant, 'authorization-server'),
+  ...addresses('oauth-authorization-server', 'getServerMetadata').map((address) =>
+    documentRoute({ ...address, summary: 'Authorization server metadata (RFC 8414)', tag, params: TenantPath }, ({ tenant }) =>
+      metadata.execute(tenant, 'authorization-server'),
     ),
   ),
   documentRoute(
     {
       ...KEY_SET,
       path: '/:tenant/.well-known/jwks.json',
+      operationId: 'getServerKeys',
       summary: 'Keys that sign access tokens (RFC 7517)',
       tag,
       params: TenantPath,
@@ -93,6 +70,8 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
   documentRoute(
     {
       path: '/:tenant/vct/:id',
+      operationId: 'getTypeMetadata',
+      exampleParameters: { id: '<type>' },
       summary: 'Type metadata of a credential (SD-JWT VC section 5)',
       tag,
       params: OfConfiguration,
@@ -102,6 +81,8 @@ export const issuanceMetadataRoutes = family({ metadata: GetIssuerMetadata }, ({
   documentRoute(
     {
       path: '/:tenant/schema/:id',
+      operationId: 'getCredentialSchema',
+      exampleParameters: { id: '<type>' },
       summary: 'JSON Schema that the claims of a credential fit',
       tag,
       params: OfConfiguration,

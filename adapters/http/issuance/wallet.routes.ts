@@ -8,7 +8,7 @@ import type { PortsOf } from '../../../application/needs.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
-import { headerValues } from '../header-values.ts';
+import { headerValues } from '../input/header-values.ts';
 import { CREDENTIAL_JSON, DEFERRED_JSON, NOTIFICATION_JSON } from '../oauth/described-parameters.ts';
 import { dpopNonceHeader } from '../oauth/server-endpoints.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
@@ -25,18 +25,10 @@ const authorized = {
   body: Document,
   bodyKind: 'unread',
 } as const;
-const open = {
-  tag,
-  surface: 'vci',
-  access: 'public',
-  rateLimit: { group: 'nonce', perAddress: true },
-} as const;
+const open = { tag, surface: 'vci', access: 'public', rateLimit: { group: 'nonce', perAddress: true } } as const;
 
 const DeferralView = z.object({ transaction_id: z.string(), interval: z.number() });
-const CredentialsView = z.object({
-  credentials: z.array(z.object({ credential: z.string() })),
-  notification_id: z.string(),
-});
+const CredentialsView = z.object({ credentials: z.array(z.object({ credential: z.string() })), notification_id: z.string() });
 
 const USE_CASES = {
   fetchOffer: FetchOffer,
@@ -51,20 +43,20 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
   route({
     ...authorized,
     path: '/:tenant/credential',
+    operationId: 'requestCredential',
     summary: 'Issue a credential (OpenID4VCI 1.0 section 8)',
     description: 'Request and response may be encrypted (section 10).',
     described: { json: CREDENTIAL_JSON },
     example: { credential_configuration_id: 'pid', proofs: { jwt: ['<proof>'] } },
     bodyLimit: 512 * 1024,
     responses: { 200: CredentialsView, 202: DeferralView },
-    handle({ params, request }) {
-      return useCases.issueCredential.execute(params.tenant, walletRequest(request));
-    },
+    handle: ({ params, request }) => useCases.issueCredential.execute(params.tenant, walletRequest(request)),
   }),
   ...deferredRoutes(useCases),
   route({
     ...authorized,
     path: '/:tenant/notification',
+    operationId: 'notifyIssuer',
     summary: 'Tell what became of a credential (OpenID4VCI 1.0 section 11)',
     described: { json: NOTIFICATION_JSON },
     example: { notification_id: '<notification>', event: 'credential_accepted' },
@@ -79,6 +71,7 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     ...open,
     method: 'post',
     path: '/:tenant/nonce',
+    operationId: 'createNonce',
     summary: 'Get a nonce for proofs (OpenID4VCI 1.0 section 7)',
     description: 'The header `DPoP-Nonce` has the nonce for the DPoP proof of the credential request.',
     params: TenantPath,
@@ -92,12 +85,11 @@ export const issuanceWalletRoutes = family(USE_CASES, (useCases) => [
     ...open,
     method: 'get',
     path: '/:tenant/credential-offer/:offerId',
+    operationId: 'fetchCredentialOffer',
     summary: 'Fetch a credential offer (OpenID4VCI 1.0 section 4.1.3)',
     params: TenantPath.extend({ offerId: z.string().max(64) }),
     responses: { 200: Document },
-    async handle({ params }) {
-      return reply(200, await useCases.fetchOffer.execute(params.tenant, params.offerId as PublicId));
-    },
+    handle: async ({ params }) => reply(200, await useCases.fetchOffer.execute(params.tenant, params.offerId as PublicId)),
   }),
 ]);
 
@@ -107,14 +99,13 @@ function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[
     route({
       ...authorized,
       path: '/:tenant/deferred_credential',
+      operationId: 'requestDeferredCredential',
       summary: 'Fetch a deferred credential (OpenID4VCI 1.0 section 9)',
       description: 'Request and response may be encrypted (section 10).',
       described: { json: DEFERRED_JSON },
       example: { transaction_id: '<transaction>' },
       responses: { 200: CredentialsView, 202: DeferralView },
-      handle({ params, request }) {
-        return retrieveDeferred.execute(params.tenant, walletRequest(request), { form: 'post' });
-      },
+      handle: ({ params, request }) => retrieveDeferred.execute(params.tenant, walletRequest(request), { form: 'post' }),
     }),
     route({
       tag,
@@ -122,13 +113,12 @@ function deferredRoutes({ retrieveDeferred }: PortsOf<typeof USE_CASES>): Route[
       access: 'wallet',
       method: 'get',
       path: '/deferred_credential',
+      operationId: 'pollDeferredCredential',
+      exampleParameters: { transaction_id: '<transaction>' },
       summary: 'Fetch a deferred credential, as wallets did before OpenID4VCI 1.0',
       description: 'Answers 400 `issuance_pending` with an `interval` until the credential is ready.',
       query: z.object({ transaction_id: z.string().max(100).optional() }),
-      responses: {
-        200: CredentialsView.extend({ credential: z.string() }),
-        404: 'The access token is of no tenant here',
-      },
+      responses: { 200: CredentialsView.extend({ credential: z.string() }), 404: 'The access token is of no tenant here' },
       handle({ query, request }) {
         const wallet = walletRequest(request);
         const form = { form: 'get', transactionId: query.transaction_id } as const;

@@ -17,30 +17,29 @@ const common = {
 } as const;
 
 /** What certificates of internal authorities point to, for everybody (RFC 5280). */
-export const authorityRoutes = family(
-  { authorityPublisher: AuthorityPublisher },
-  ({ authorityPublisher }) => [
-    route({
-      ...common,
-      path: '/:tenant/crl/:id',
-      summary: 'Fetch what an authority of the tenant revoked (RFC 5280 section 5)',
-      responses: { 200: { description: 'The list, DER', contentType: CRL }, 304: 'Not modified' },
-      handle: async ({ params: { tenant, id } }) =>
-        served(await authorityPublisher.revocationList(tenant, id), CRL),
-    }),
-    route({
-      ...common,
-      path: '/:tenant/ca/:id',
-      summary: 'Fetch the certificate of an authority of the tenant',
-      responses: {
-        200: { description: 'The certificate, DER', contentType: CERTIFICATE },
-        304: 'Not modified',
-      },
-      handle: async ({ params: { tenant, id } }) =>
-        served(await authorityPublisher.certificate(tenant, id), CERTIFICATE),
-    }),
-  ],
-);
+export const authorityRoutes = family({ authorityPublisher: AuthorityPublisher }, ({ authorityPublisher }) => [
+  route({
+    ...common,
+    path: '/:tenant/crl/:id',
+    operationId: 'fetchRevocationList',
+    exampleParameters: { id: '<authority>' },
+    summary: 'Fetch what an authority of the tenant revoked (RFC 5280 section 5)',
+    responses: { 200: { description: 'The list, DER', contentType: CRL }, 304: 'Not modified' },
+    handle: async ({ params: { tenant, id } }) => served(await authorityPublisher.revocationList(tenant, id), CRL),
+  }),
+  route({
+    ...common,
+    path: '/:tenant/ca/:id',
+    operationId: 'fetchAuthorityCertificate',
+    exampleParameters: { id: '<authority>' },
+    summary: 'Fetch the certificate of an authority of the tenant',
+    responses: {
+      200: { description: 'The certificate, DER', contentType: CERTIFICATE },
+      304: 'Not modified',
+    },
+    handle: async ({ params: { tenant, id } }) => served(await authorityPublisher.certificate(tenant, id), CERTIFICATE),
+  }),
+]);
 
 function served({ der, etag, maxAgeSeconds }: AuthorityDocument, contentType: string): Reply {
   const headers = { 'Cache-Control': `public, max-age=${maxAgeSeconds}` };

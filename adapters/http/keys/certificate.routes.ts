@@ -1,22 +1,15 @@
 import { z } from 'zod';
 import type { TenantCaller } from '../../../application/caller.ts';
-import {
-  CreateCertificate,
-  FindCertificates,
-  RequestCertificate,
-} from '../../../application/keys/certificates.ts';
+import { CreateCertificate, FindCertificates, RequestCertificate } from '../../../application/keys/certificates.ts';
 import { DeleteKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
+import type { PortsOf } from '../../../application/needs.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
-import {
-  CertificateCreation,
-  CertificateSigningRequest,
-  CertificateUpdate,
-} from '../../../domain/keys/key-chain-input.ts';
+import { CertificateCreation, CertificateSigningRequest, CertificateUpdate } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { ListQuery, pageOf } from '../page-of.ts';
-import { family, reply, route, show } from '../route.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
+import { withWarnings } from '../output/warnings.ts';
+import { family, type Route, reply, route, show } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
-import { withWarnings } from '../warnings.ts';
 import { CertificateView, toCertificateView } from './certificate.view.ts';
 import { common, written } from './common.ts';
 import { CertificateRequestView } from './key-chain.view.ts';
@@ -34,25 +27,39 @@ const USE_CASES = {
 };
 type Asked = { readonly caller: TenantCaller; readonly params: { readonly certId: string } };
 
+type UseCases = PortsOf<typeof USE_CASES>;
+
 /** The same keys in the vocabulary of certificates: a certificate id is a key chain id. */
 export const certificateRoutes = family(USE_CASES, (useCases) => {
-  const { findCertificates, updateKeyChain, deleteKeyChain, settings } = useCases;
-  const find = async ({ caller, params: { certId } }: Asked) => {
+  const find = finder(useCases);
+  return [...readRoutes(useCases, find), ...writeRoutes(useCases, find), requestRoute(useCases)];
+});
+
+/** @returns what finds a certificate. @throws Failure `not_found`. */
+function finder({ findCertificates }: UseCases) {
+  return async ({ caller, params: { certId } }: Asked) => {
     const { found, all } = await findCertificates.execute(caller, { certId });
     const [chain] = found;
     if (chain === undefined) throw new Failure('not_found', 'there is no such certificate');
     return { chain, all, view: toCertificateView(chain, all) };
   };
-  const shows = async (asked: Asked) => {
-    const { chain, view } = await find(asked);
-    return show(200, view, chain);
-  };
-  const edits = { kind: 'key-chain', id: ({ params: { certId } }: Pick<Asked, 'params'>) => certId } as const;
+}
+
+type Find = ReturnType<typeof finder>;
+
+const showing = (find: Find) => async (asked: Asked) => {
+  const { chain, view } = await find(asked);
+  return show(200, view, chain);
+};
+
+function readRoutes({ findCertificates, settings }: UseCases, find: Find): Route[] {
   return [
     route({
       ...common,
       method: 'get',
       path: '/certs',
+      operationId: 'listCertificates',
+      exampleParameters: { keyId: 'signing', limit: 20, sort: 'asc' },
       summary: 'List the certificates of the tenant',
       query: ListQuery.extend({
         keyId: z.string().max(128).optional().describe('Only certificates of this key'),
@@ -73,16 +80,25 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       ...common,
       method: 'get',
       path: '/certs/:certId',
+      operationId: 'getCertificate',
       edits: { kind: 'key-chain' },
       summary: 'Read a certificate',
       params,
       responses: { 200: CertificateView },
-      handle: shows,
+      handle: showing(find),
     }),
+  ];
+}
+
+function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseCases, find: Find): Route[] {
+  const edits = { kind: 'key-chain', id: ({ params: { certId } }: Pick<Asked, 'params'>) => certId } as const;
+  return [
     route({
       ...written,
       method: 'post',
       path: '/certs',
+      operationId: 'createCertificate',
+      exampleParameters: { keyId: 'signing', limit: 20, sort: 'asc' },
       summary: 'Give a key another certificate',
       description:
         'With `crt`: certificates obtained elsewhere for this key. Without: the internal authority of the key ' +
@@ -96,7 +112,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
         409: 'The id is taken, the key is compromised, or it was changed or rotated meanwhile',
       },
       async handle({ caller, body }) {
-        const { chain, all } = await useCases.createCertificate.execute(caller, body);
+        const { chain, all } = await createCertificate.execute(caller, body);
         return reply(201, { ...toCertificateView(chain, all), warnings: keyWarnings(chain, all, caller) });
       },
     }),
@@ -104,13 +120,14 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       ...written,
       method: 'patch',
       path: '/certs/:certId',
+      operationId: 'updateCertificate',
       edits,
       summary: 'Change a certificate',
       description: 'With `crt`: certificates obtained elsewhere replace those that it has. The key stays.',
       params,
       body: CertificateUpdate,
       example: { description: 'Signs diplomas' },
-      shows,
+      shows: showing(find),
       responses: {
         200: withWarnings(CertificateView),
         409: 'Something needs a usage or an internal authority that would go, or the key was rotated meanwhile',
@@ -132,6 +149,7 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
       ...written,
       method: 'delete',
       path: '/certs/:certId',
+      operationId: 'deleteCertificate',
       edits,
       summary: 'Delete a certificate',
       description: 'The key goes with its last certificate.',
@@ -142,19 +160,23 @@ export const certificateRoutes = family(USE_CASES, (useCases) => {
         return reply(200, { id: certId });
       },
     }),
-    route({
-      ...written,
-      method: 'post',
-      path: '/certs/:certId/csr',
-      summary: 'Ask for a certificate elsewhere',
-      description: 'The key signs a request that an authority elsewhere answers with a certificate for it.',
-      params,
-      body: CertificateSigningRequest,
-      example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
-      responses: { 200: CertificateRequestView, 409: 'The key is compromised' },
-      async handle({ caller, params: { certId }, body }) {
-        return reply(200, { csr: await useCases.requestCertificate.execute(caller, certId, body) });
-      },
-    }),
   ];
-});
+}
+
+function requestRoute({ requestCertificate }: UseCases): Route {
+  return route({
+    ...written,
+    method: 'post',
+    path: '/certs/:certId/csr',
+    operationId: 'createCertificateRequest',
+    summary: 'Ask for a certificate elsewhere',
+    description: 'The key signs a request that an authority elsewhere answers with a certificate for it.',
+    params,
+    body: CertificateSigningRequest,
+    example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
+    responses: { 200: CertificateRequestView, 409: 'The key is compromised' },
+    async handle({ caller, params: { certId }, body }) {
+      return reply(200, { csr: await requestCertificate.execute(caller, certId, body) });
+    },
+  });
+}

@@ -1,13 +1,13 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain } from '../../../domain/keys/key-chain.ts';
-import { viewOf } from '../view-of.ts';
+import { viewOf } from '../output/view-of.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
 const Usage = z.enum(KEY_USAGES);
 
-const PlainCertificate = z.object({
+const PlainCertificate = object({
   id: z.string().describe('The id of the key chain'),
   keyId: z.string().describe('Names the key: the id of the key chain that had it first'),
   tenantId: z.string(),
@@ -18,20 +18,11 @@ const PlainCertificate = z.object({
 });
 
 /** The older vocabulary over the same key chains: a certificate is a key chain seen from its certificates. */
-export const CertificateView = z
-  .object({
-    ...PlainCertificate.shape,
-    usages: z.array(
-      z.object({
-        tenantId: z.string(),
-        certId: z.string(),
-        usage: Usage,
-        cert: PlainCertificate,
-      }),
-    ),
-    key: KeyView,
-  })
-  .meta({ id: 'Certificate', description: 'A certificate chain and the key that it is for' });
+export const CertificateView = object({
+  ...PlainCertificate.shape,
+  usages: z.array(object({ tenantId: z.string(), certId: z.string(), usage: Usage, cert: PlainCertificate })),
+  key: KeyView,
+}).meta({ id: 'Certificate', description: 'A certificate chain and the key that it is for' });
 
 /** @param all the tenant's key chains, since several can share one key. */
 export function toCertificateView(chain: KeyChain, all: readonly KeyChain[]) {

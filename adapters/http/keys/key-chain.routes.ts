@@ -20,10 +20,10 @@ import {
   KeyChainRotation,
   KeyChainUpdate,
 } from '../../../domain/keys/key-chain-input.ts';
-import { ListQuery, pageOf } from '../page-of.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
+import { withWarnings } from '../output/warnings.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
-import { withWarnings } from '../warnings.ts';
 import { common, written } from './common.ts';
 import {
   CertificateRequestView,
@@ -34,7 +34,7 @@ import {
   toKeyChainView,
   toKeyProviderView,
 } from './key-chain.view.ts';
-import { authorityFindings, keyWarnings } from './key-warnings.ts';
+import { findAuthorityProblems, keyWarnings } from './key-warnings.ts';
 
 const params = z.object({ id: z.string().max(128).describe('Key chain id') });
 
@@ -59,12 +59,13 @@ const chain = resourceRoutes({
   ...common,
   kind: 'key-chain',
   path: '/key-chain',
+  exampleId: 'pid-signing',
   params,
   writes: { access: written.access },
   view: KeyChainView,
   get: GetKeyChain,
   toView: toKeyChainView,
-  findings: async (made, { configured }) => authorityFindings(made, await configured.keyChains()),
+  findings: async (made, { configured }) => findAuthorityProblems(made, await configured.keyChains()),
 });
 
 const writtenChain = async (made: KeyChain, caller: TenantCaller) => ({
@@ -73,41 +74,40 @@ const writtenChain = async (made: KeyChain, caller: TenantCaller) => ({
 });
 
 export const keyChainRoutes = families(
-  chain.list({ summary: 'List the key chains of the tenant', by: ListKeyChains }),
+  chain.list({ operationId: 'listKeyChains', summary: 'List the key chains of the tenant', by: ListKeyChains }),
   // Before the route with an id, which would take it for one.
-  family(
-    { listKeyProviders: ListKeyProviders, settings: ServiceSettings },
-    ({ listKeyProviders, settings }) => [
-      route({
-        ...common,
-        method: 'get',
-        path: '/key-chain/providers',
-        summary: 'List where keys can be made',
-        query: ListQuery,
-        responses: { 200: z.array(KeyProviderView) },
-        async handle({ caller, query }) {
-          return pageOf({
-            all: await listKeyProviders.execute(caller),
-            query,
-            address: `${settings.publicUrl}/key-chain/providers`,
-            keyOf: ({ name }) => name,
-            toView: toKeyProviderView,
-          });
-        },
-      }),
-    ],
-  ),
-  chain.get({ summary: 'Read a key chain' }),
+  family({ listKeyProviders: ListKeyProviders, settings: ServiceSettings }, ({ listKeyProviders, settings }) => [
+    route({
+      ...common,
+      method: 'get',
+      path: '/key-chain/providers',
+      operationId: 'listKeyProviders',
+      summary: 'List where keys can be made',
+      query: ListQuery,
+      responses: { 200: z.array(KeyProviderView) },
+      async handle({ caller, query }) {
+        return pageOf({
+          all: await listKeyProviders.execute(caller),
+          query,
+          address: `${settings.publicUrl}/key-chain/providers`,
+          keyOf: ({ name }) => name,
+          toView: toKeyProviderView,
+        });
+      },
+    }),
+  ]),
+  chain.get({ operationId: 'getKeyChain', summary: 'Read a key chain' }),
   chain.create({
+    operationId: 'createKeyChain',
     summary: 'Create a key chain',
-    description:
-      'Makes a key, an internal authority for it unless another one is named, and its certificate.',
+    description: 'Makes a key, an internal authority for it unless another one is named, and its certificate.',
     body: KeyChainCreation,
     example: { id: 'pid-signing', usageType: 'signing', description: 'Signs PID credentials' },
     responses: { 409: 'The id is taken' },
     by: CreateKeyChain,
   }),
   chain.update({
+    operationId: 'updateKeyChain',
     summary: 'Change a key chain',
     body: KeyChainUpdate,
     example: { description: 'Signs diplomas' },
@@ -117,6 +117,7 @@ export const keyChainRoutes = families(
     by: UpdateKeyChain,
   }),
   chain.delete({
+    operationId: 'deleteKeyChain',
     summary: 'Delete a key chain',
     responses: { 409: 'A configuration or status list names it' },
     by: DeleteKeyChain,
@@ -126,6 +127,7 @@ export const keyChainRoutes = families(
       ...written,
       method: 'post',
       path: '/key-chain/import',
+      operationId: 'importKeyChain',
       summary: 'Import a key that was made elsewhere',
       description:
         'With `certificates`: those that others issued for it. Without: an internal authority certifies the key. ' +
@@ -133,14 +135,14 @@ export const keyChainRoutes = families(
       body: KeyChainImport,
       example: { id: 'imported', usageType: 'signing', key: EXAMPLE_KEY },
       responses: { 201: withWarnings(KeyChainView), 409: 'The id is taken' },
-      async handle({ caller, body }) {
-        return reply(201, await writtenChain(await createKeyChain.execute(caller, body), caller));
-      },
+      handle: async ({ caller, body }) => reply(201, await writtenChain(await createKeyChain.execute(caller, body), caller)),
     }),
     route({
       ...written,
       method: 'post',
       path: '/key-chain/:id/rotate',
+      operationId: 'rotateKeyChain',
+      exampleParameters: { id: 'pid-signing' },
       summary: 'Give a key chain another key now',
       description:
         'The key before it is published until everything that it signed has ended. With `provider`, this and all later ' +
@@ -164,15 +166,15 @@ export const keyChainRoutes = families(
       ...written,
       method: 'post',
       path: '/key-chain/:id/csr',
+      operationId: 'createKeyChainRequest',
+      exampleParameters: { id: 'pid-signing' },
       summary: 'Ask for a certificate elsewhere',
       description: 'Upload the answer with PATCH /key-chain/{id}; it is for the key that is active now.',
       params,
       body: CertificateSigningRequest,
       example: { subjectName: 'Acme', organization: 'Acme Ltd', country: 'DE' },
       responses: { 200: CertificateRequestView, 409: 'The key is compromised' },
-      async handle({ caller, params: { id }, body }) {
-        return reply(200, { csr: await requestCertificate.execute(caller, id, body) });
-      },
+      handle: async ({ caller, params: { id }, body }) => reply(200, { csr: await requestCertificate.execute(caller, id, body) }),
     }),
   ]),
 );

@@ -1,70 +1,61 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import type { AffectedKeyChain } from '../../../application/keys/compromised-key.ts';
 import type { TenantKeyProvider } from '../../../application/keys/key-chains.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { KEY_USAGES, type KeyChain, type KeyLeaf } from '../../../domain/keys/key-chain.ts';
 import type { StoredKey } from '../../../domain/keys/signing-key.ts';
 import { SIGNING_ALGORITHMS, thumbprint } from '../../../domain/shared/jwk.ts';
-import { viewOf } from '../view-of.ts';
+import { viewOf } from '../output/view-of.ts';
 
-export const PublicKeyView = z
-  .object({
-    kty: z.string(),
-    crv: z.string(),
-    x: z.string(),
-    y: z.string().optional(),
-    kid: z.string(),
-    alg: z.string(),
-    use: z.string(),
-  })
-  .meta({ id: 'PublicKey', description: 'Public half as a JWK (RFC 7517); private keys are never shown' });
+export const PublicKeyView = object({
+  kty: z.string(),
+  crv: z.string(),
+  x: z.string(),
+  y: z.string().optional(),
+  kid: z.string(),
+  alg: z.string(),
+  use: z.string(),
+}).meta({ id: 'PublicKey', description: 'Public half as a JWK (RFC 7517); private keys are never shown' });
 
 const Pem = z.string().describe('PEM, leaf first');
 
-export const KeyChainView = z
-  .object({
-    id: z.string(),
-    tenantId: z.string(),
-    description: z.string().nullable(),
-    usageType: z.enum(KEY_USAGES).nullable().describe('The first of `usages`; null for a key without any'),
-    usages: z.array(z.enum(KEY_USAGES)),
-    usage: z.literal('sign'),
-    kmsProvider: z.string(),
-    externalKeyId: z.string().nullable().describe("The provider's own name of the key; null for local keys"),
-    rootKey: PublicKeyView.nullable(),
-    rootCertificate: z.string().nullable().describe('PEM; the anchor that relying parties configure'),
-    activeKey: PublicKeyView,
-    activeCertificate: Pem,
-    activeCertificateExpiry: z.iso.datetime(),
-    compromisedAt: z.iso
-      .datetime()
-      .nullable()
-      .optional()
-      .describe(
-        'Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise',
-      ),
-    rotationEnabled: z.boolean(),
-    rotationIntervalDays: z.number().int(),
-    certValidityDays: z.number().int(),
-    lastRotatedAt: z.iso.datetime().nullable(),
-    previousKey: PublicKeyView.nullable(),
-    previousCertificate: Pem.nullable(),
-    previousKeyExpiry: z.iso
-      .datetime()
-      .nullable()
-      .describe('When everything that it signed has ended; it is published until then'),
-    previousKeys: z
-      .array(z.object({ key: PublicKeyView, certificate: Pem, expiry: z.iso.datetime() }))
-      .describe('All that count still, newest first'),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-  })
-  .meta({ id: 'KeyChain', description: 'A key with the certificates that prove whose it is' });
+export const KeyChainView = object({
+  id: z.string(),
+  tenantId: z.string(),
+  description: z.string().nullable(),
+  usageType: z.enum(KEY_USAGES).nullable().describe('The first of `usages`; null for a key without any'),
+  usages: z.array(z.enum(KEY_USAGES)),
+  usage: z.literal('sign'),
+  kmsProvider: z.string(),
+  externalKeyId: z.string().nullable().describe("The provider's own name of the key; null for local keys"),
+  rootKey: PublicKeyView.nullable(),
+  rootCertificate: z.string().nullable().describe('PEM; the anchor that relying parties configure'),
+  activeKey: PublicKeyView,
+  activeCertificate: Pem,
+  activeCertificateExpiry: z.iso.datetime(),
+  compromisedAt: z.iso
+    .datetime()
+    .nullable()
+    .optional()
+    .describe('Since when the active key is compromised: it signs nothing until the key chain is rotated. Null for no compromise'),
+  rotationEnabled: z.boolean(),
+  rotationIntervalDays: z.number().int(),
+  certValidityDays: z.number().int(),
+  lastRotatedAt: z.iso.datetime().nullable(),
+  previousKey: PublicKeyView.nullable(),
+  previousCertificate: Pem.nullable(),
+  previousKeyExpiry: z.iso.datetime().nullable().describe('When everything that it signed has ended; it is published until then'),
+  previousKeys: z
+    .array(object({ key: PublicKeyView, certificate: Pem, expiry: z.iso.datetime() }))
+    .describe('All that count still, newest first'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+}).meta({ id: 'KeyChain', description: 'A key with the certificates that prove whose it is' });
 
 export const RotatedKeyChainView = KeyChainView.extend({
   affectedKeyChains: z
     .array(
-      z.object({
+      object({
         id: z.string(),
         outcome: z
           .enum(['rotated', 'blocked', 'former'])
@@ -75,31 +66,26 @@ export const RotatedKeyChainView = KeyChainView.extend({
         reason: z.string().nullable().describe('Why the key chain could not be rotated'),
       }),
     )
-    .describe(
-      'With `compromised`: all key chains of the tenant that have or had the public key; empty otherwise',
-    ),
+    .describe('With `compromised`: all key chains of the tenant that have or had the public key; empty otherwise'),
 }).meta({ id: 'RotatedKeyChain', description: 'A key chain after its rotation' });
 
 export function toAffectedKeyChainView({ id, outcome, reason }: AffectedKeyChain) {
   return { id, outcome, reason: reason ?? null };
 }
 
-export const CertificateRequestView = z
-  .object({ csr: z.string().describe('PKCS#10 (RFC 2986) as PEM') })
-  .meta({ id: 'CertificateRequest', description: 'To be handed to whoever shall certify the key' });
+export const CertificateRequestView = object({ csr: z.string().describe('PKCS#10 (RFC 2986) as PEM') }).meta({
+  id: 'CertificateRequest',
+  description: 'To be handed to whoever shall certify the key',
+});
 
-export const KeyProviderView = z
-  .object({
-    name: z.string(),
-    type: z.string().describe('`local`, `vault` or `pkcs11`'),
-    default: z.boolean().describe('Of tenants for which nothing else is said'),
-    own: z
-      .boolean()
-      .describe('The next keys of this tenant are made here unless `kmsProvider` says otherwise'),
-    algorithms: z.array(z.enum(SIGNING_ALGORITHMS)).describe('Of the keys that it can make'),
-    status: z.enum(['up', 'down']).describe('Whether it answers at this moment'),
-  })
-  .meta({ id: 'KeyProvider', description: 'Where keys can be made' });
+export const KeyProviderView = object({
+  name: z.string(),
+  type: z.string().describe('`local`, `vault` or `pkcs11`'),
+  default: z.boolean().describe('Of tenants for which nothing else is said'),
+  own: z.boolean().describe('The next keys of this tenant are made here unless `kmsProvider` says otherwise'),
+  algorithms: z.array(z.enum(SIGNING_ALGORITHMS)).describe('Of the keys that it can make'),
+  status: z.enum(['up', 'down']).describe('Whether it answers at this moment'),
+}).meta({ id: 'KeyProvider', description: 'Where keys can be made' });
 
 export function toKeyProviderView({ isOwn, answers, ...provider }: TenantKeyProvider) {
   return viewOf(KeyProviderView, { ...provider, own: isOwn, status: answers ? 'up' : 'down' });

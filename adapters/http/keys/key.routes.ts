@@ -5,10 +5,10 @@ import { keyIdOf } from '../../../application/keys/shared-key.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { KeyCreation } from '../../../domain/keys/key-chain-input.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { ListQuery, pageOf } from '../page-of.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
+import { warningsFor, withWarnings } from '../output/warnings.ts';
 import { family, reply, route } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
-import { warningsFor, withWarnings } from '../warnings.ts';
 import { common, written } from './common.ts';
 import { KeyView, toKeyView } from './key.view.ts';
 
@@ -16,17 +16,13 @@ const params = z.object({ id: z.string().max(128).describe('Key id') });
 
 /** The keys of key chains, in the vocabulary of certificates: a key has one certificate or several. */
 export const keyRoutes = family(
-  {
-    findCertificates: FindCertificates,
-    createKeyChain: CreateKeyChain,
-    deleteKey: DeleteKey,
-    settings: ServiceSettings,
-  },
+  { findCertificates: FindCertificates, createKeyChain: CreateKeyChain, deleteKey: DeleteKey, settings: ServiceSettings },
   ({ findCertificates, createKeyChain, deleteKey, settings }) => [
     route({
       ...common,
       method: 'get',
       path: '/key',
+      operationId: 'listKeys',
       summary: 'List the keys of the tenant',
       query: ListQuery,
       responses: { 200: z.array(KeyView) },
@@ -46,6 +42,8 @@ export const keyRoutes = family(
       ...common,
       method: 'get',
       path: '/key/:id',
+      operationId: 'getKey',
+      exampleParameters: { id: 'diplomas' },
       summary: 'Read a key',
       params,
       responses: { 200: KeyView },
@@ -60,9 +58,9 @@ export const keyRoutes = family(
       ...written,
       method: 'post',
       path: '/key',
+      operationId: 'createKey',
       summary: 'Make or import a key',
-      description:
-        'It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.',
+      description: 'It signs nothing until POST /certs gives it certificates, unless `usages` says otherwise.',
       body: KeyCreation,
       example: { id: 'diplomas', description: 'Signs diplomas' },
       responses: { 201: withWarnings(KeyView), 409: 'The id is taken' },
@@ -77,6 +75,8 @@ export const keyRoutes = family(
       ...written,
       method: 'delete',
       path: '/key/:id',
+      operationId: 'deleteKey',
+      exampleParameters: { id: 'diplomas' },
       summary: 'Delete a key and its certificates',
       params,
       responses: { 200: DeletedView, 409: 'Something names one of its certificates; then all of them stay' },

@@ -1,22 +1,20 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { chainsOfKey, keyIdOf } from '../../../application/keys/shared-key.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
-import { viewOf } from '../view-of.ts';
+import { viewOf } from '../output/view-of.ts';
 import { PublicKeyView, toPublicKeyView } from './key-chain.view.ts';
 
-export const KeyView = z
-  .object({
-    id: z.string().describe('The id of the key chain that had it first'),
-    description: z.string().nullable(),
-    tenantId: z.string(),
-    key: PublicKeyView,
-    usage: z.literal('sign'),
-    kmsProvider: z.string(),
-    certificates: z.array(z.object({ id: z.string() })).describe('All that are for this key'),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-  })
-  .meta({ id: 'Key', description: 'A key; its private half is never shown' });
+export const KeyView = object({
+  id: z.string().describe('The id of the key chain that had it first'),
+  description: z.string().nullable(),
+  tenantId: z.string(),
+  key: PublicKeyView,
+  usage: z.literal('sign'),
+  kmsProvider: z.string(),
+  certificates: z.array(object({ id: z.string() })).describe('All that are for this key'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+}).meta({ id: 'Key', description: 'A key; its private half is never shown' });
 
 /**
  * The key of a key chain.

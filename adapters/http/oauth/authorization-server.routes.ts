@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import type { PortsOf } from '../../../application/needs.ts';
 import { AnswerTokenRequest } from '../../../application/oauth/answer-token-request.ts';
 import { DecideAuthorization, ShowAuthorization } from '../../../application/oauth/decide-authorization.ts';
@@ -11,7 +11,7 @@ import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
-import { browserCookie, CONSENT, found, readBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
+import { browserCookie, CONSENT, found, parseBrowserCookies, seeOther, VISIT } from './browser-cookie.ts';
 import { AUTHORIZE_QUERY, DECISION_FORM, EXAMPLE_REQUEST_URI } from './described-parameters.ts';
 import { Form, serverEndpoints } from './server-endpoints.ts';
 
@@ -28,9 +28,9 @@ const tag = 'Wallet: issuance';
 const page = { tag, surface: 'page', access: 'public', params: TenantPath } as const;
 
 /** Query of an authorization endpoint; what else is there was pushed, and the pushed values count. */
-export const BrowserQuery = z
-  .object({ client_id: z.string().max(2048).optional(), request_uri: z.string().max(512).optional() })
-  .transform(({ client_id: clientId, request_uri: requestUri }) => ({ clientId, requestUri }));
+export const BrowserQuery = object({ client_id: z.string().max(2048).optional(), request_uri: z.string().max(512).optional() }).transform(
+  ({ client_id: clientId, request_uri: requestUri }) => ({ clientId, requestUri }),
+);
 
 /** The tenant's built-in authorization server. */
 export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
@@ -45,13 +45,14 @@ export const authorizationServerRoutes = family(USE_CASES, (useCases) => {
 
 function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCases): Route[] {
   /** A browser that goes to the customer's page takes a cookie along. */
-  const taken = (tenantId: string, keep: KeptByBrowser | undefined) =>
-    keep && browserCookie({ settings, tenantId, errand: VISIT }, keep);
+  const taken = (tenantId: string, keep: KeptByBrowser | undefined) => keep && browserCookie({ settings, tenantId, errand: VISIT }, keep);
   return [
     route({
       ...page,
       method: 'get',
       path: '/:tenant/authorize',
+      operationId: 'authorize',
+      exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
       summary: 'Ask the user whether the wallet shall have the credentials (RFC 6749 section 4.1.1)',
       query: BrowserQuery,
       described: { query: AUTHORIZE_QUERY },
@@ -72,6 +73,8 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
       ...page,
       method: 'post',
       path: '/:tenant/authorize',
+      operationId: 'decideAuthorization',
+      exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
       summary: "Take the user's decision",
       body: Form,
       described: { form: DECISION_FORM },
@@ -90,7 +93,7 @@ function pageRoutes({ showAuthorization, decideAuthorization, settings }: UseCas
           requestUri: body['request_uri'],
           decision: body['decision'],
           decisionToken: body['decision_token'],
-          browserSecrets: readBrowserCookies(place, request.headers.cookie),
+          browserSecrets: parseBrowserCookies(place, request.headers.cookie),
         });
         return seeOther(decided.location, taken(tenantId, 'keep' in decided ? decided.keep : undefined));
       },

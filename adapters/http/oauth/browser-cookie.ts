@@ -42,7 +42,7 @@ export function spentBrowserCookie(place: Place, authorizationId: string): strin
 }
 
 /** What a browser kept, by the id of the authorization. @param header the `Cookie` header. */
-export function readBrowserCookies(place: Place, header: string | undefined): ReadonlyMap<string, string> {
+export function parseBrowserCookies(place: Place, header: string | undefined): ReadonlyMap<string, string> {
   const name = nameAt(place);
   const kept = new Map<string, string>();
   for (const pair of (header ?? '').split(';')) {

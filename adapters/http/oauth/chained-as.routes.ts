@@ -10,22 +10,15 @@ import { StartUpstreamLogin } from '../../../application/oauth/start-upstream-lo
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { textUpTo } from '../../../domain/shared/bounds.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { documentRoute, KEY_SET } from '../issuance/metadata.routes.ts';
+import { documentRoute, KEY_SET } from '../output/document-route.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
 import { family, type Route, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { BrowserQuery } from './authorization-server.routes.ts';
-import {
-  browserCookie,
-  found,
-  LOGIN,
-  readBrowserCookies,
-  seeOther,
-  spentBrowserCookie,
-} from './browser-cookie.ts';
-import { AUTHORIZE_QUERY, CONFIRMATION_FORM, EXAMPLE_HANDLE } from './described-parameters.ts';
+import { browserCookie, found, LOGIN, parseBrowserCookies, seeOther, spentBrowserCookie } from './browser-cookie.ts';
+import { AUTHORIZE_QUERY, CONFIRMATION_FORM, EXAMPLE_HANDLE, EXAMPLE_REQUEST_URI } from './described-parameters.ts';
 import { challengeRoute, Form, serverEndpoints } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -78,6 +71,8 @@ function browserRoutes(useCases: UseCases): Route[] {
       ...page,
       method: 'get',
       path: `${base}/authorize`,
+      operationId: 'authorizeChained',
+      exampleParameters: { client_id: 'https://wallet.example', request_uri: EXAMPLE_REQUEST_URI },
       rateLimit: { group: 'login', perAddress: true },
       isToldByAccept: true,
       summary: 'Send the user to the upstream provider (RFC 6749 section 4.1.1)',
@@ -95,6 +90,8 @@ function browserRoutes(useCases: UseCases): Route[] {
       ...page,
       method: 'get',
       path: `${base}/callback`,
+      operationId: 'returnFromUpstream',
+      exampleParameters: { code: '<code of the provider>', state: '<state>', iss: '<issuer of the provider>' },
       rateLimit: { group: 'login', perAddress: true },
       isToldByAccept: true,
       summary: 'Take the answer of the upstream provider (OpenID Connect Core 1.0 section 3.1.2.5)',
@@ -105,11 +102,10 @@ function browserRoutes(useCases: UseCases): Route[] {
       },
       async handle({ params: { tenant: tenantId }, query: { code, state, error, iss }, request }) {
         const place = { settings, tenantId, errand: LOGIN };
-        const browserSecrets = readBrowserCookies(place, request.headers.cookie);
+        const browserSecrets = parseBrowserCookies(place, request.headers.cookie);
         const login = { code, state, error, iss, browserSecrets };
         const finished = await finishUpstreamLogin.execute(tenantId, login);
-        if (!('location' in finished))
-          return pageReply(consentPage(finished, readerOf(request, finished.look)));
+        if (!('location' in finished)) return pageReply(consentPage(finished, readerOf(request, finished.look)));
         return found(finished.location, spentBrowserCookie(place, finished.authorizationId));
       },
     }),
@@ -117,6 +113,7 @@ function browserRoutes(useCases: UseCases): Route[] {
       ...page,
       method: 'post',
       path: `${base}/confirm`,
+      operationId: 'confirmChainedWallet',
       summary: "Take the user's decision about a wallet that did not authenticate",
       body: Form,
       described: { form: CONFIRMATION_FORM },
@@ -128,7 +125,7 @@ function browserRoutes(useCases: UseCases): Route[] {
         const { location, authorizationId } = await confirmWallet.execute(tenantId, {
           decision: body['decision'],
           confirmation: body['confirmation'],
-          browserSecrets: readBrowserCookies(place, request.headers.cookie),
+          browserSecrets: parseBrowserCookies(place, request.headers.cookie),
         });
         return seeOther(location, spentBrowserCookie(place, authorizationId));
       },
@@ -140,13 +137,24 @@ function documentRoutes({ metadata }: UseCases): Route[] {
   const textOf = (tenant: TenantId) => metadata.execute(tenant, 'chained-as');
   // RFC 8414 section 3.1 inserts the well-known name; the contract publishes the other form.
   const addresses = [
-    `${base}/.well-known/oauth-authorization-server`,
-    `/.well-known/oauth-authorization-server${base}`,
+    {
+      path: `${base}/.well-known/oauth-authorization-server`,
+      operationId: 'getChainedServerMetadataBelowTenant',
+    },
+    {
+      path: `/.well-known/oauth-authorization-server${base}`,
+      operationId: 'getChainedServerMetadata',
+    },
   ];
   return [
-    ...addresses.map((path) =>
+    ...addresses.map((address) =>
       documentRoute(
-        { path, summary: 'Metadata of the chained authorization server (RFC 8414)', tag, params: TenantPath },
+        {
+          ...address,
+          summary: 'Metadata of the chained authorization server (RFC 8414)',
+          tag,
+          params: TenantPath,
+        },
         ({ tenant }) => textOf(tenant),
       ),
     ),
@@ -154,6 +162,7 @@ function documentRoutes({ metadata }: UseCases): Route[] {
       {
         ...KEY_SET,
         path: `${base}/.well-known/jwks.json`,
+        operationId: 'getChainedServerKeys',
         summary: 'Keys that sign access tokens of the chained server (RFC 7517)',
         tag,
         params: TenantPath,

@@ -1,10 +1,6 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
-import {
-  AUTHORIZATION_CODE_GRANT,
-  PRE_AUTHORIZED_CODE_GRANT,
-  REFRESH_TOKEN_GRANT,
-} from '../../../domain/oauth/token-request.ts';
+import { AUTHORIZATION_CODE_GRANT, PRE_AUTHORIZED_CODE_GRANT, REFRESH_TOKEN_GRANT } from '../../../domain/oauth/token-request.ts';
 
 /**
  * What the API document says of parameters that wallets and browsers send. The use cases read them themselves, so that what
@@ -23,19 +19,17 @@ const requestUri = z
   .describe('As the pushed request was answered with, within its time');
 
 /** RFC 9126 section 4 */
-export const AUTHORIZE_QUERY = z.object({ client_id: text.max(2048), request_uri: requestUri });
+export const AUTHORIZE_QUERY = object({ client_id: text.max(2048), request_uri: requestUri });
 
 /** OpenID Connect Core 1.0 section 3.1.2.5 */
-export const RETURN_QUERY = z.object({
+export const RETURN_QUERY = object({
   auth_session: handle.describe('as it stood in the address of the page'),
   error: text.max(512).optional().describe('set when the user gave up'),
 });
 
 /** RFC 7523 section 2.2, of wallets that `walletClients` registers. */
 const assertion = {
-  client_assertion_type: text
-    .optional()
-    .describe('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`, with `client_assertion`'),
+  client_assertion_type: text.optional().describe('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`, with `client_assertion`'),
   client_assertion: text.optional().describe('A JWT by a registered key of the client'),
 };
 const request = {
@@ -58,23 +52,21 @@ const wantedDetails = {
     .union([
       text,
       z.array(
-        z
-          .object({
-            type: z.literal('openid_credential'),
-            credential_configuration_id: text.optional(),
-            claims: z
-              .array(z.object({ path: z.array(z.union([text, index, z.null()])).min(1) }).catchall(text))
-              .min(1)
-              .optional(),
-            locations: z.array(text).optional(),
-          })
-          .catchall(text),
+        object({
+          type: z.literal('openid_credential'),
+          credential_configuration_id: text.optional(),
+          claims: z
+            .array(object({ path: z.array(z.union([text, index, z.null()])).min(1) }).catchall(text))
+            .min(1)
+            .optional(),
+          locations: z.array(text).optional(),
+        }).catchall(text),
       ),
     ])
     .optional(),
 };
-export const PUSHED_FORM = z.object({ ...request, ...details }).catchall(text);
-export const PUSHED_JSON = z.object({ ...request, ...wantedDetails }).catchall(text);
+export const PUSHED_FORM = object({ ...request, ...details }).catchall(text);
+export const PUSHED_JSON = object({ ...request, ...wantedDetails }).catchall(text);
 
 const redemption = {
   ...assertion,
@@ -95,12 +87,12 @@ const chainedRedemption = {
 };
 export const TOKEN_FORMS = {
   'built-in': {
-    json: z.object({ ...redemption, ...wantedDetails }).catchall(text),
-    form: z.object({ ...redemption, ...details }).catchall(text),
+    json: object({ ...redemption, ...wantedDetails }).catchall(text),
+    form: object({ ...redemption, ...details }).catchall(text),
   },
   chained: {
-    json: z.object({ ...chainedRedemption, ...wantedDetails }).catchall(text),
-    form: z.object({ ...chainedRedemption, ...details }).catchall(text),
+    json: object({ ...chainedRedemption, ...wantedDetails }).catchall(text),
+    form: object({ ...chainedRedemption, ...details }).catchall(text),
   },
 };
 
@@ -111,42 +103,32 @@ const encryption = {
     .describe('`jwk`, `enc` and, where the answer is to be compressed, `zip`'),
 };
 /** OpenID4VCI 1.0 section 8.2 */
-export const CREDENTIAL_JSON = z
-  .object({
-    credential_configuration_id: text.optional().describe('Of an offer or of `scope`'),
-    credential_identifier: text
-      .optional()
-      .describe(
-        'Of `authorization_details` in the token response, in place of `credential_configuration_id`',
-      ),
-    proofs: z
-      .record(z.string(), z.array(text))
-      .optional()
-      .describe('`jwt` or `attestation`, and an array of proofs; one credential comes for each key'),
-    ...encryption,
-  })
-  .catchall(z.json());
+export const CREDENTIAL_JSON = object({
+  credential_configuration_id: text.optional().describe('Of an offer or of `scope`'),
+  credential_identifier: text
+    .optional()
+    .describe('Of `authorization_details` in the token response, in place of `credential_configuration_id`'),
+  proofs: z
+    .record(z.string(), z.array(text))
+    .optional()
+    .describe('`jwt` or `attestation`, and an array of proofs; one credential comes for each key'),
+  ...encryption,
+}).catchall(z.json());
 /** OpenID4VCI 1.0 section 9.1 */
-export const DEFERRED_JSON = z
-  .object({ transaction_id: text.optional().describe('Needed'), ...encryption })
-  .catchall(z.json());
+export const DEFERRED_JSON = object({ transaction_id: text.optional().describe('Needed'), ...encryption }).catchall(z.json());
 /** OpenID4VCI 1.0 section 11.1 */
-export const NOTIFICATION_JSON = z
-  .object({
-    notification_id: text.optional().describe('Needed; of the credential response'),
-    event: z.enum(NOTIFICATION_EVENTS).optional().describe('Needed'),
-    event_description: text.optional(),
-  })
-  .catchall(z.json());
+export const NOTIFICATION_JSON = object({
+  notification_id: text.optional().describe('Needed; of the credential response'),
+  event: z.enum(NOTIFICATION_EVENTS).optional().describe('Needed'),
+  event_description: text.optional(),
+}).catchall(z.json());
 
 const decision = z.enum(['approve', 'deny']);
-export const DECISION_FORM = z
-  .object({ client_id: text, request_uri: requestUri, decision, decision_token: text })
-  .catchall(text);
-export const CONFIRMATION_FORM = z.object({ confirmation: handle, decision }).catchall(text);
+export const DECISION_FORM = object({ client_id: text, request_uri: requestUri, decision, decision_token: text }).catchall(text);
+export const CONFIRMATION_FORM = object({ confirmation: handle, decision }).catchall(text);
 
 /** RFC 9449 section 4.1, attestation-based client authentication section 6.1 */
-export const CLIENT_HEADERS = z.object({
+export const CLIENT_HEADERS = object({
   DPoP: text.optional().describe('A proof of the key that tokens are bound to'),
   'OAuth-Client-Attestation': text.optional(),
   'OAuth-Client-Attestation-PoP': text.optional(),

@@ -1,12 +1,12 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { InteractiveAuthorization } from '../../../application/oauth/interactive-authorization.ts';
 import { ReturnToInteraction } from '../../../application/oauth/return-to-interaction.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import { family, reply, route } from '../route.ts';
 import { ProtocolError, TenantPath } from '../shapes.ts';
-import { found, readBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
-import { RETURN_QUERY } from './described-parameters.ts';
+import { found, parseBrowserCookies, spentBrowserCookie, VISIT } from './browser-cookie.ts';
+import { EXAMPLE_HANDLE, RETURN_QUERY } from './described-parameters.ts';
 import { EXAMPLE_REQUEST, oauthRequest } from './server-endpoints.ts';
 
 const USE_CASES = {
@@ -15,11 +15,7 @@ const USE_CASES = {
   settings: ServiceSettings,
 };
 
-const common = {
-  tag: 'Wallet: issuance',
-  access: 'public',
-  params: TenantPath,
-} as const;
+const common = { tag: 'Wallet: issuance', access: 'public', params: TenantPath } as const;
 
 const Details = {
   auth_session: z.string(),
@@ -27,88 +23,76 @@ const Details = {
   request_uri: z.string().optional(),
   expires_in: z.number().optional(),
 };
-const Code = z.object({ authorization_code: z.string() });
-const EarlierCode = z.object({ status: z.literal('ok'), code: z.string() });
-const EarlierInteraction = z.object({
-  status: z.literal('require_interaction'),
-  type: z.string(),
+const Code = object({ authorization_code: z.string() });
+const EarlierCode = object({ status: z.literal('ok'), code: z.string() });
+const EarlierInteraction = object({ status: z.literal('require_interaction'), type: z.string(), ...Details });
+const RequiredInteraction = object({
+  error: z.literal('insufficient_authorization'),
+  interaction_type_required: z.string(),
   ...Details,
-});
-const RequiredInteraction = z
-  .object({
-    error: z.literal('insufficient_authorization'),
-    interaction_type_required: z.string(),
-    ...Details,
-  })
-  .meta({ id: 'RequiredInteraction', description: 'What the user has to do first' });
+}).meta({ id: 'RequiredInteraction', description: 'What the user has to do first' });
 
-const Returned = z.object({
+const Returned = object({
   auth_session: z.string().max(512).optional().describe('as it stood in the address of the page'),
   error: z.string().max(512).optional().describe('set when the user gave up'),
 });
 
 /** What the user does before a credential is issued (OpenID4VCI 1.1 section 6). */
-export const interactiveRoutes = family(
-  USE_CASES,
-  ({ interactiveAuthorization, returnToInteraction, settings }) => [
-    route({
-      ...common,
-      method: 'post',
-      path: '/:tenant/interactive-authorization',
-      summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
-      description:
-        'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and ' +
-        '`openid4vp_response` or `code_verifier`. The names in `interaction_types_supported`, separated by commas, ' +
-        'decide in which of its forms the draft is spoken, the newest that fits first:\n\n' +
-        '- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n' +
-        '- `urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n' +
-        '- `openid4vp_presentation`, `redirect_to_web`\n\n' +
-        'Other names are passed over. What is presented is bound to this endpoint: `aud` of an SD-JWT VC is `ia:` and its ' +
-        'address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. ' +
-        'Each answer has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect, ' +
-        'which brings the code instead when the page was the last step. ' +
-        'Configurations without `iaeActions` ask for nothing, so that the code comes at once; a wallet that lists no types is ' +
-        'told `redirect_to_web` there, and goes on with a pushed request.',
-      surface: 'oauth',
-      body: z.record(z.string(), z.string()),
-      example: {
-        ...EXAMPLE_REQUEST,
-        interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
-      },
-      bodyKind: 'form',
-      bodyLimit: MAX_RESPONSE_BYTES,
-      rateLimit: { group: 'token', perAddress: true },
-      responses: {
-        200: z.union([Code, EarlierCode, EarlierInteraction]),
-        401: z.union([RequiredInteraction, ProtocolError]),
-      },
-      async handle({ params, body, request }) {
-        const wallet = oauthRequest(body, request);
-        const answer = await interactiveAuthorization.execute(params.tenant, wallet);
-        return reply(answer.status, answer.body);
-      },
-    }),
-    route({
-      ...common,
-      method: 'get',
-      path: '/:tenant/interactive-authorization/return',
-      summary: 'Where a page of the customer sends the browser when the user is done',
-      description:
-        'Only the browser that was sent to the page is sent on, which a cookie tells: with the code after the last step, with ' +
-        '`auth_session` before that.',
-      surface: 'page',
-      query: Returned,
-      described: { query: RETURN_QUERY },
-      responses: { 302: 'On to the wallet' },
-      async handle({ params: { tenant: tenantId }, query, request }) {
-        const place = { settings, tenantId, errand: VISIT };
-        const { location, authorizationId } = await returnToInteraction.execute(tenantId, {
-          pageHandle: query.auth_session,
-          error: query.error,
-          browserSecrets: readBrowserCookies(place, request.headers.cookie),
-        });
-        return found(location, spentBrowserCookie(place, authorizationId));
-      },
-    }),
-  ],
-);
+export const interactiveRoutes = family(USE_CASES, ({ interactiveAuthorization, returnToInteraction, settings }) => [
+  route({
+    ...common,
+    method: 'post',
+    path: '/:tenant/interactive-authorization',
+    operationId: 'authorizeInteractively',
+    summary: 'Get an authorization code by answering what the issuer asks (OpenID4VCI 1.1 section 6)',
+    description:
+      'Begins with an authorization request and `interaction_types_supported`; goes on with `auth_session` and `openid4vp_response` or ' +
+      '`code_verifier`. The names in `interaction_types_supported`, separated by commas, decide in which of its forms the draft is ' +
+      'spoken, the newest that fits first:\n\n- `urn:openid:dcp:ia:openid4vp_presentation`, `urn:openid:dcp:ia:auth_via_web`\n- ' +
+      '`urn:openid:dcp:iae:openid4vp_presentation`, `urn:openid:dcp:iae:redirect_to_web`\n- `openid4vp_presentation`, ' +
+      '`redirect_to_web`\n\nOther names are passed over. What is presented is bound to this endpoint: `aud` of an SD-JWT VC is `ia:` and ' +
+      'its address in the newest form, `iae:` and its origin in the others; an mdoc has the handover `OpenID4VCIIAEHandover`. Each answer ' +
+      'has an `auth_session` of its own, and the last one counts; after a page it is that of the redirect, which brings the code instead ' +
+      'when the page was the last step. Configurations without `iaeActions` ask for nothing, so that the code comes at once; a wallet ' +
+      'that lists no types is told `redirect_to_web` there, and goes on with a pushed request.',
+    surface: 'oauth',
+    body: z.record(z.string(), z.string()),
+    example: {
+      ...EXAMPLE_REQUEST,
+      interaction_types_supported: 'urn:openid:dcp:ia:openid4vp_presentation',
+    },
+    bodyKind: 'form',
+    bodyLimit: MAX_RESPONSE_BYTES,
+    rateLimit: { group: 'token', perAddress: true },
+    responses: { 200: z.union([Code, EarlierCode, EarlierInteraction]), 401: z.union([RequiredInteraction, ProtocolError]) },
+    async handle({ params, body, request }) {
+      const wallet = oauthRequest(body, request);
+      const answer = await interactiveAuthorization.execute(params.tenant, wallet);
+      return reply(answer.status, answer.body);
+    },
+  }),
+  route({
+    ...common,
+    method: 'get',
+    path: '/:tenant/interactive-authorization/return',
+    operationId: 'returnFromWebStep',
+    exampleParameters: { auth_session: EXAMPLE_HANDLE },
+    summary: 'Where a page of the customer sends the browser when the user is done',
+    description:
+      'Only the browser that was sent to the page is sent on, which a cookie tells: with the code after the last step, with ' +
+      '`auth_session` before that.',
+    surface: 'page',
+    query: Returned,
+    described: { query: RETURN_QUERY },
+    responses: { 302: 'On to the wallet' },
+    async handle({ params: { tenant: tenantId }, query, request }) {
+      const place = { settings, tenantId, errand: VISIT };
+      const { location, authorizationId } = await returnToInteraction.execute(tenantId, {
+        pageHandle: query.auth_session,
+        error: query.error,
+        browserSecrets: parseBrowserCookies(place, request.headers.cookie),
+      });
+      return found(location, spentBrowserCookie(place, authorizationId));
+    },
+  }),
+]);

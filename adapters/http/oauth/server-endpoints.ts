@@ -5,7 +5,7 @@ import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
 import type { PushAuthorization } from '../../../application/oauth/push-authorization.ts';
 import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
 import type { Json } from '../../../domain/shared/json.ts';
-import { headerValues } from '../header-values.ts';
+import { headerValues } from '../input/header-values.ts';
 import { family, type RawRequest, type Route, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 import { CLIENT_HEADERS, PUSHED_FORM, PUSHED_JSON, TOKEN_FORMS } from './described-parameters.ts';
@@ -26,10 +26,7 @@ export function dpopNonceHeader(nonce: string | undefined): Record<string, strin
   return nonce === undefined ? {} : { 'DPoP-Nonce': nonce };
 }
 
-type UseCases = {
-  readonly pushAuthorization: PushAuthorization;
-  readonly answerTokenRequest: AnswerTokenRequest;
-};
+type UseCases = { readonly pushAuthorization: PushAuthorization; readonly answerTokenRequest: AnswerTokenRequest };
 
 export const Form = z.record(z.string(), z.string());
 
@@ -39,11 +36,7 @@ const JsonForm = z.record(z.string(), z.json()).transform(asForm);
 /** Parameters as a form has them: `authorization_details` is JSON there, and what is null is not sent. */
 function asForm(body: Readonly<Record<string, Json>>): Readonly<Record<string, string>> {
   const entries = Object.entries(body).filter(([, value]) => value !== null);
-  return Object.fromEntries(
-    entries.map(
-      ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
-    ),
-  );
+  return Object.fromEntries(entries.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const));
 }
 
 const PushedRequestView = z.object({ request_uri: z.string(), expires_in: z.number() });
@@ -84,24 +77,24 @@ type Place = {
   readonly tag: string;
 };
 
+const OPERATION_IDS = {
+  'built-in': { challenge: 'createAttestationChallenge', par: 'pushAuthorizationRequest', token: 'redeemGrant' },
+  chained: { challenge: 'createChainedChallenge', par: 'pushChainedAuthorizationRequest', token: 'redeemChainedGrant' },
+} as const;
+
 const common = { method: 'post', surface: 'oauth', access: 'public', params: TenantPath } as const;
 
 /** Where wallets get what their proof of possession has to answer. */
-export function challengeRoute(
-  { server, base, tag }: Place,
-  summary: string,
-  createChallenge: CreateChallenge,
-): Route {
+export function challengeRoute({ server, base, tag }: Place, summary: string, createChallenge: CreateChallenge): Route {
   return route({
     ...common,
     path: `${base}/challenge`,
+    operationId: OPERATION_IDS[server].challenge,
     rateLimit: { group: 'nonce', perAddress: true },
     summary,
     tag,
     responses: { 200: z.object({ attestation_challenge: z.string() }) },
-    async handle({ params }) {
-      return reply(200, { attestation_challenge: await createChallenge.execute(params.tenant, server) });
-    },
+    handle: async ({ params }) => reply(200, { attestation_challenge: await createChallenge.execute(params.tenant, server) }),
   });
 }
 
@@ -134,6 +127,7 @@ export function serverEndpoints(
     route({
       ...posted,
       path: `${base}/par`,
+      operationId: OPERATION_IDS[server].par,
       described: { json: PUSHED_JSON, form: PUSHED_FORM, headers: CLIENT_HEADERS },
       example: EXAMPLE_REQUEST,
       summary: `Push an authorization request to the ${server} server (RFC 9126)`,
@@ -148,6 +142,7 @@ export function serverEndpoints(
     route({
       ...posted,
       path: `${base}/token`,
+      operationId: OPERATION_IDS[server].token,
       described: { ...TOKEN_FORMS[server], headers: CLIENT_HEADERS },
       example: { grant_type: 'authorization_code', code: '<authorization code>', ...EXAMPLE_PROOF },
       summary: `Get an access token of the ${server} server (OpenID4VCI 1.0 section 6)`,
@@ -163,8 +158,7 @@ export function serverEndpoints(
 }
 
 const PLACE = { server: 'built-in', base: '/:tenant', tag: 'Wallet: issuance' } as const;
-const SUMMARY =
-  'Get a challenge for a client attestation (attestation-based client authentication section 6.1)';
+const SUMMARY = 'Get a challenge for a client attestation (attestation-based client authentication section 6.1)';
 
 export const challengeRoutes = family({ createChallenge: CreateChallenge }, ({ createChallenge }) => [
   challengeRoute(PLACE, SUMMARY, createChallenge),

@@ -6,10 +6,7 @@ import type { Reader } from './page.ts';
 /** Images of more cards than these are left away: a page is read on a slow line, too. */
 const MAX_LOGOS = 4;
 
-export type Cards = {
-  readonly markup: Markup;
-  readonly colours: readonly ReturnType<typeof displayOf>[];
-};
+export type Cards = { readonly markup: Markup; readonly colours: readonly ReturnType<typeof displayOf>[] };
 
 function displayOf({ displays }: ShownCredential, { language, languages }: Reader) {
   return displayFor(displays, [...languages, language]);
@@ -26,9 +23,7 @@ export function cardsOf(credentials: readonly ShownCredential[], reader: Reader,
     const logo = index < MAX_LOGOS ? inlineImage(display?.logo?.uri) : '';
     const name = named(display ?? { name: credential.id }, reader.language);
     const description =
-      display?.description === undefined
-        ? ''
-        : `\n<p>${named({ name: display.description, locale: display.locale }, reader.language)}</p>`;
+      display?.description === undefined ? '' : `\n<p>${named({ name: display.description, locale: display.locale }, reader.language)}</p>`;
     return `<li>
 <h2 class="card card-${index}">${logo}<span>${name}</span></h2>${description}
 ${claimsOf(credential.claims, reader, heading)}</li>`;

@@ -1,8 +1,8 @@
 import type { FailureDetails } from '../../../domain/shared/failure.ts';
+import type { Texts } from './languages.ts';
 import { TEXTS } from './languages.ts';
 import { escapeHtml, fill, type Markup } from './markup.ts';
 import { type Page, type Person, page } from './page.ts';
-import type { Texts } from './texts/texts.ts';
 
 type Said = { readonly title: keyof Texts; readonly advice: keyof Texts };
 

@@ -5,8 +5,7 @@ import { type Page, page, type Reader } from './page.ts';
 /** What stands at the root for people: somebody who followed a link, or who runs the service. */
 export function homePage(publicUrl: string, reader: Reader): Page {
   const texts = TEXTS[reader.language];
-  const link = (path: string, text: string) =>
-    `<li><a href="${escapeHtml(publicUrl + path)}">${escapeHtml(text)}</a></li>`;
+  const link = (path: string, text: string) => `<li><a href="${escapeHtml(publicUrl + path)}">${escapeHtml(text)}</a></li>`;
   return page({
     reader,
     title: 'Vidimus',

@@ -1,30 +1,32 @@
 import { pickLocale } from '../../../domain/issuance/localized-metadata.ts';
-import { languageRanges } from '../negotiation.ts';
-import { bg } from './texts/bg.ts';
-import { cs } from './texts/cs.ts';
-import { da } from './texts/da.ts';
-import { de } from './texts/de.ts';
-import { el } from './texts/el.ts';
-import { en } from './texts/en.ts';
-import { es } from './texts/es.ts';
-import { et } from './texts/et.ts';
-import { fi } from './texts/fi.ts';
-import { fr } from './texts/fr.ts';
-import { ga } from './texts/ga.ts';
-import { hr } from './texts/hr.ts';
-import { hu } from './texts/hu.ts';
-import { it } from './texts/it.ts';
-import { lt } from './texts/lt.ts';
-import { lv } from './texts/lv.ts';
-import { mt } from './texts/mt.ts';
-import { nl } from './texts/nl.ts';
-import { pl } from './texts/pl.ts';
-import { pt } from './texts/pt.ts';
-import { ro } from './texts/ro.ts';
-import { sk } from './texts/sk.ts';
-import { sl } from './texts/sl.ts';
-import { sv } from './texts/sv.ts';
-import type { Texts } from './texts/texts.ts';
+import { languageRanges } from '../input/negotiation.ts';
+import bg from './texts/bg.json' with { type: 'json' };
+import cs from './texts/cs.json' with { type: 'json' };
+import da from './texts/da.json' with { type: 'json' };
+import de from './texts/de.json' with { type: 'json' };
+import el from './texts/el.json' with { type: 'json' };
+import en from './texts/en.json' with { type: 'json' };
+import es from './texts/es.json' with { type: 'json' };
+import et from './texts/et.json' with { type: 'json' };
+import fi from './texts/fi.json' with { type: 'json' };
+import fr from './texts/fr.json' with { type: 'json' };
+import ga from './texts/ga.json' with { type: 'json' };
+import hr from './texts/hr.json' with { type: 'json' };
+import hu from './texts/hu.json' with { type: 'json' };
+import it from './texts/it.json' with { type: 'json' };
+import lt from './texts/lt.json' with { type: 'json' };
+import lv from './texts/lv.json' with { type: 'json' };
+import mt from './texts/mt.json' with { type: 'json' };
+import nl from './texts/nl.json' with { type: 'json' };
+import pl from './texts/pl.json' with { type: 'json' };
+import pt from './texts/pt.json' with { type: 'json' };
+import ro from './texts/ro.json' with { type: 'json' };
+import sk from './texts/sk.json' with { type: 'json' };
+import sl from './texts/sl.json' with { type: 'json' };
+import sv from './texts/sv.json' with { type: 'json' };
+
+/** Texts of the pages in one language. Placeholders stand in braces, with the same names in all languages. A language that lacks a text does not compile. */
+export type Texts = Readonly<Record<keyof typeof en, string>>;
 
 /** The official languages of the European Union (Regulation No 1 of 1958, article 1), by their codes of ISO 639-1. */
 export const TEXTS = {

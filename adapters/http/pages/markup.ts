@@ -21,8 +21,7 @@ const MAX_IMAGE = 64 * 1024;
 const SHOWN = /^data:image\/(?:png|jpeg|webp|svg\+xml)[;,]/i;
 
 /**
- * An image that comes with the page. One of an address of its own is never loaded: who has it would be told who looks at
- * the page.
+ * An image that comes with the page. One of an address of its own is never loaded: who has it would be told who looks at the page.
  * @param what it stands beside says the same, so it has no words.
  */
 export function inlineImage(uri: string | undefined): Markup {

@@ -1,4 +1,4 @@
-import type { OfferPage } from '../../../application/sessions/show-offer-page.ts';
+import type { OfferPage } from '../../../application/offer-pages/show-offer-page.ts';
 import { MAX_QR_LENGTH } from '../../../domain/shared/invocation-uri.ts';
 import { cardsOf, wholeCredential } from './cards.ts';
 import { displayFor, TEXTS } from './languages.ts';
@@ -34,9 +34,7 @@ async function openPage({ look, kind, invitation }: OpenPage, reader: Reader): P
   const title = isOffer ? texts.offerTitle : texts.requestTitle;
   const credentials = isOffer
     ? invitation.credentials
-    : invitation.credentials.map((one) =>
-        one.claims.length > 0 ? one : { ...one, claims: [wholeCredential(reader)] },
-      );
+    : invitation.credentials.map((one) => (one.claims.length > 0 ? one : { ...one, claims: [wholeCredential(reader)] }));
   const cards = cardsOf(credentials, reader, isOffer ? texts.contains : undefined);
   const code = invitation.needsCode ? `\n<p>${fill(texts.codeNeeded, { issuer: who })}</p>` : '';
   return page({

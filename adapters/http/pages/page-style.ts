@@ -38,23 +38,12 @@ const sourceOf = (style: string) => `'sha256-${createHash('sha256').update(style
 const STYLE_SOURCE = sourceOf(STYLE);
 
 /** Rules for one page: colours of the tenant and of its cards, those of them in which a text can be read. */
-export function ownStyle(
-  tenant: Parameters<typeof readableColours>[0],
-  cards: readonly Parameters<typeof readableColours>[0][],
-): string {
+export function ownStyle(tenant: Parameters<typeof readableColours>[0], cards: readonly Parameters<typeof readableColours>[0][]): string {
   const rule = (selector: string, colours: Colours | undefined, text: (colours: Colours) => string) =>
     colours === undefined ? [] : [`${selector} { ${text(colours)} }`];
-  const whole = rule(
-    ':root',
-    readableColours(tenant),
-    ({ background, text }) => `--back: ${background}; --fore: ${text};`,
-  );
+  const whole = rule(':root', readableColours(tenant), ({ background, text }) => `--back: ${background}; --fore: ${text};`);
   const single = cards.flatMap((card, index) =>
-    rule(
-      `.card-${index}`,
-      readableColours(card),
-      ({ background, text }) => `background: ${background}; color: ${text};`,
-    ),
+    rule(`.card-${index}`, readableColours(card), ({ background, text }) => `background: ${background}; color: ${text};`),
   );
   return [...whole, ...single].join('\n');
 }

@@ -15,10 +15,7 @@ export type Reader = { readonly language: Language; readonly languages: readonly
 /** A reader, and whose page it is, where that is known. */
 export type Person = Reader & { readonly look?: TenantLook };
 
-type CardColours = {
-  readonly background_color?: string | undefined;
-  readonly text_color?: string | undefined;
-};
+type CardColours = { readonly background_color?: string | undefined; readonly text_color?: string | undefined };
 
 type Content = {
   readonly reader: Reader;
@@ -65,11 +62,7 @@ function headersFor(own: string, language: Language): Readonly<Record<string, st
   };
 }
 
-export function pageReply(
-  { text, headers }: Page,
-  more: Readonly<Record<string, string>> = {},
-  status = 200,
-): Reply {
+export function pageReply({ text, headers }: Page, more: Readonly<Record<string, string>> = {}, status = 200): Reply {
   return { status, text, contentType: PAGE_TYPE, headers: { ...headers, ...more } };
 }
 
@@ -88,9 +81,7 @@ const LINKED = /^(?:https?:\/\/|mailto:|tel:)/i;
 
 function footer({ privacyUri, supportUri }: TenantLook, { language }: Reader): Markup {
   const link = (uri: string | undefined, text: string) =>
-    uri === undefined || !LINKED.test(uri)
-      ? []
-      : [`<a href="${escapeHtml(uri)}" rel="noreferrer">${escapeHtml(text)}</a>`];
+    uri === undefined || !LINKED.test(uri) ? [] : [`<a href="${escapeHtml(uri)}" rel="noreferrer">${escapeHtml(text)}</a>`];
   const texts = TEXTS[language];
   const links = [...link(privacyUri, texts.privacy), ...link(supportUri, texts.support)];
   return links.length === 0 ? '' : `<footer>\n${links.join('\n')}\n</footer>\n`;

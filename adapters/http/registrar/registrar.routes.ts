@@ -1,11 +1,4 @@
-import {
-  AccessCertificateOrder,
-  ObtainAccessCertificate,
-} from '../../../application/registrar/obtain-access-certificate.ts';
-import {
-  ObtainRegistrationCertificate,
-  RegistrationCertificateOrder,
-} from '../../../application/registrar/obtain-registration-certificate.ts';
+import { AccessCertificateOrder, ObtainAccessCertificate } from '../../../application/registrar/obtain-access-certificate.ts';
 import {
   DeleteRegistrarConfiguration,
   GetRegistrarConfiguration,
@@ -13,9 +6,10 @@ import {
   UpdateRegistrarConfiguration,
 } from '../../../application/registrar/registrar-configurations.ts';
 import {
-  RegistrarConfigurationBody,
-  RegistrarConfigurationUpdate,
-} from '../../../domain/registrar/registrar-configuration.ts';
+  ObtainRegistrationCertificate,
+  RegistrationCertificateOrder,
+} from '../../../application/verification/obtain-registration-certificate.ts';
+import { RegistrarConfigurationBody, RegistrarConfigurationUpdate } from '../../../domain/registrar/registrar-configuration.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import {
@@ -33,10 +27,7 @@ const written = { ...common, access: { ...common.access, unrestricted: true } } 
 /** Anchors, or a registration certificate of which a presentation configuration takes as much. */
 const BODY_LIMIT = 512 * 1024;
 
-const CERTIFICATES = {
-  obtainAccessCertificate: ObtainAccessCertificate,
-  obtainRegistrationCertificate: ObtainRegistrationCertificate,
-};
+const CERTIFICATES = { obtainAccessCertificate: ObtainAccessCertificate, obtainRegistrationCertificate: ObtainRegistrationCertificate };
 
 const configuration = resourceRoutes({
   ...common,
@@ -51,11 +42,13 @@ const configuration = resourceRoutes({
 /** The login at the registrar, and what is obtained there. */
 export const registrarRoutes = families(
   configuration.get({
+    operationId: 'getRegistrarConfiguration',
     summary: 'Read the login at the registrar',
     description: 'Secrets are never shown.',
     responses: { 404: 'Nothing is configured' },
   }),
   configuration.create({
+    operationId: 'replaceRegistrarConfiguration',
     summary: 'Create or replace the login at the registrar',
     description:
       'The login is tried before it is stored. It is a password grant (RFC 6749 section 4.3) at the OpenID provider of ' +
@@ -81,6 +74,7 @@ export const registrarRoutes = families(
     by: ReplaceRegistrarConfiguration,
   }),
   configuration.update({
+    operationId: 'updateRegistrarConfiguration',
     summary: 'Change members of the login at the registrar',
     description:
       'Null resets an optional member. Secrets that are left out stay, unless an address or the account changes: ' +
@@ -92,6 +86,7 @@ export const registrarRoutes = families(
     by: UpdateRegistrarConfiguration,
   }),
   configuration.delete({
+    operationId: 'deleteRegistrarConfiguration',
     summary: 'Remove the login at the registrar',
     responses: {
       404: 'Nothing is configured',
@@ -104,9 +99,9 @@ export const registrarRoutes = families(
       ...written,
       method: 'post',
       path: '/registrar/access-certificate',
+      operationId: 'orderAccessCertificate',
       summary: 'Obtain an access certificate for a key chain',
-      description:
-        'Requests to wallets are signed under it from then on; those that are under way are answered under the former.',
+      description: 'Requests to wallets are signed under it from then on; those that are under way are answered under the former.',
       body: AccessCertificateOrder,
       example: { keyChainId: 'access', dns: ['verifier.acme.example'] },
       responses: {
@@ -114,14 +109,13 @@ export const registrarRoutes = families(
         409: 'No registrar is configured, or something trusts the CA of the key chain',
         503: 'The registrar does not answer, or with a certificate that cannot be used',
       },
-      async handle({ caller, body }) {
-        return reply(201, toAccessCertificateView(await obtainAccessCertificate.execute(caller, body)));
-      },
+      handle: async ({ caller, body }) => reply(201, toAccessCertificateView(await obtainAccessCertificate.execute(caller, body))),
     }),
     route({
       ...common,
       method: 'post',
       path: '/registrar/registration-certificate',
+      operationId: 'orderRegistrationCertificate',
       summary: 'Obtain a registration certificate',
       description:
         'Presentation configurations obtain theirs by themselves (`registrationCert`). This issues one by hand, looks ' +

@@ -1,38 +1,33 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import type { ObtainedAccessCertificate } from '../../../application/registrar/obtain-access-certificate.ts';
-import type { ObtainedRegistrationCertificate } from '../../../application/registrar/obtain-registration-certificate.ts';
+import type { ObtainedRegistrationCertificate } from '../../../application/verification/obtain-registration-certificate.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
-import {
-  type RegistrarConfiguration,
-  RegistrarConfigurationBody,
-} from '../../../domain/registrar/registrar-configuration.ts';
+import { type RegistrarConfiguration, RegistrarConfigurationBody } from '../../../domain/registrar/registrar-configuration.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { KeyChainView, toKeyChainView } from '../keys/key-chain.view.ts';
+import { viewOf } from '../output/view-of.ts';
 import { TenantReference, toTenantReference } from '../shapes.ts';
-import { viewOf } from '../view-of.ts';
 
 const { registrarUrl, oidcUrl, clientId, username, ...optional } = RegistrarConfigurationBody.shape;
 
-export const RegistrarConfigurationView = z
-  .object({
-    registrarUrl,
-    oidcUrl,
-    clientId,
-    hasClientSecret: z.boolean(),
-    username,
-    hasPassword: z.boolean(),
-    registrationCertificateAnchors: optional.registrationCertificateAnchors,
-    registrationCertificateDefaults: optional.registrationCertificateDefaults,
-    tenantId: z.string(),
-    tenant: TenantReference,
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-  })
-  .meta({
-    id: 'RegistrarConfiguration',
-    description: 'The login of the tenant at its registrar, without secrets',
-  });
+export const RegistrarConfigurationView = object({
+  registrarUrl,
+  oidcUrl,
+  clientId,
+  hasClientSecret: z.boolean(),
+  username,
+  hasPassword: z.boolean(),
+  registrationCertificateAnchors: optional.registrationCertificateAnchors,
+  registrationCertificateDefaults: optional.registrationCertificateDefaults,
+  tenantId: z.string(),
+  tenant: TenantReference,
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+}).meta({
+  id: 'RegistrarConfiguration',
+  description: 'The login of the tenant at its registrar, without secrets',
+});
 
 export function toRegistrarConfigurationView(configuration: RegistrarConfiguration, tenant: Tenant) {
   return viewOf(RegistrarConfigurationView, {
@@ -44,17 +39,15 @@ export function toRegistrarConfigurationView(configuration: RegistrarConfigurati
   });
 }
 
-export const AccessCertificateView = z
-  .object({
-    id: z.string().describe('What the registrar calls the certificate'),
-    relyingPartyId: z.string(),
-    keyChainId: z.string(),
-    certId: z.string().describe('The same, by its older name'),
-    crt: z.array(z.string()).describe('PEM, leaf first'),
-    expiresAt: z.iso.datetime(),
-    keyChain: KeyChainView,
-  })
-  .meta({ id: 'AccessCertificate', description: 'Signs requests to wallets from now on' });
+export const AccessCertificateView = object({
+  id: z.string().describe('What the registrar calls the certificate'),
+  relyingPartyId: z.string(),
+  keyChainId: z.string(),
+  certId: z.string().describe('The same, by its older name'),
+  crt: z.array(z.string()).describe('PEM, leaf first'),
+  expiresAt: z.iso.datetime(),
+  keyChain: KeyChainView,
+}).meta({ id: 'AccessCertificate', description: 'Signs requests to wallets from now on' });
 
 export function toAccessCertificateView({ id, relyingPartyId, chain }: ObtainedAccessCertificate) {
   return withKeyReferences({
@@ -67,26 +60,22 @@ export function toAccessCertificateView({ id, relyingPartyId, chain }: ObtainedA
   });
 }
 
-const RegisteredCredentialView = z.object({
+const RegisteredCredentialView = object({
   format: z.string(),
   meta: z.looseObject({}),
-  claims: z
-    .array(z.object({ path: z.array(z.unknown()), values: z.array(z.unknown()).optional() }))
-    .optional(),
+  claims: z.array(object({ path: z.array(z.unknown()), values: z.array(z.unknown()).optional() })).optional(),
 });
 
-export const RegistrationCertificateView = z
-  .object({
-    id: z.string().nullable().describe('What the registrar calls it; null for one that was brought along'),
-    jwt: z.string(),
-    relyingPartyId: z.string().nullable(),
-    subject: z.string().describe('Identifier of the relying party, as in its access certificate'),
-    intendedUseId: z.string().nullable(),
-    credentials: z.array(RegisteredCredentialView).describe('What may be asked for'),
-    issuedAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime().nullable(),
-  })
-  .meta({ id: 'RegistrationCertificate', description: 'A registration certificate (ETSI TS 119 475)' });
+export const RegistrationCertificateView = object({
+  id: z.string().nullable().describe('What the registrar calls it; null for one that was brought along'),
+  jwt: z.string(),
+  relyingPartyId: z.string().nullable(),
+  subject: z.string().describe('Identifier of the relying party, as in its access certificate'),
+  intendedUseId: z.string().nullable(),
+  credentials: z.array(RegisteredCredentialView).describe('What may be asked for'),
+  issuedAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime().nullable(),
+}).meta({ id: 'RegistrationCertificate', description: 'A registration certificate (ETSI TS 119 475)' });
 
 export function toRegistrationCertificateView(certificate: ObtainedRegistrationCertificate) {
   const { credentials = [] } = certificate;

@@ -15,16 +15,14 @@ const common = { tag: 'Service', surface: 'document', access: 'public', method: 
  * The description of the interface, for machines and for people.
  * @param document the OpenAPI document; asked for at the first request, when all routes are known.
  */
-export function documentationRoutes(
-  document: () => Promise<object>,
-  { publicUrl }: Pick<ServiceSettings, 'publicUrl'>,
-): readonly Route[] {
+export function documentationRoutes(document: () => Promise<object>, { publicUrl }: Pick<ServiceSettings, 'publicUrl'>): readonly Route[] {
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');
   let text: Buffer | undefined;
   return [
     route({
       ...common,
       path: '/openapi.json',
+      operationId: 'getApiDocument',
       summary: 'This description (OpenAPI 3.1)',
       responses: { 200: z.record(z.string(), z.unknown()) },
       async handle() {
@@ -35,6 +33,7 @@ export function documentationRoutes(
     route({
       ...common,
       path: '/docs',
+      operationId: 'getApiPage',
       summary: 'This description as a page',
       responses: { 200: { description: 'An HTML page', contentType: 'text/html' } },
       handle: () => ({
@@ -47,6 +46,8 @@ export function documentationRoutes(
     route({
       ...common,
       path: '/docs/:file',
+      operationId: 'getApiPageFile',
+      exampleParameters: { file: 'swagger-ui.css' },
       summary: 'A file of the page',
       params: z.object({ file: z.string().max(64) }),
       responses: { 200: `One of: ${Object.keys(DOCUMENTATION_FILES).join(', ')}` },

@@ -21,6 +21,7 @@ export function metricsRoutes({ token, read }: Metrics): readonly Route[] {
       access: 'public',
       method: 'get',
       path: '/metrics',
+      operationId: 'getMetrics',
       summary: 'Metrics for Prometheus',
       responses: { 200: { description: 'Text format of Prometheus', contentType: CONTENT_TYPE } },
       async handle({ request }) {

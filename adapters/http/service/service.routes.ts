@@ -1,14 +1,13 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { AuthenticateClient } from '../../../application/clients/authenticate-client.ts';
 import { CheckHealth, CheckReadiness, type Health } from '../../../application/health/check-health.ts';
 import { issuerIdentifier, type Release, ServiceSettings } from '../../../application/ports/settings.ts';
-import { isNavigation } from '../negotiation.ts';
 import { homePage } from '../pages/home-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
 import { family, reply, route } from '../route.ts';
 
-const Dependency = z.object({ status: z.enum(['up', 'down']) });
+const Dependency = object({ status: z.enum(['up', 'down']) });
 const Dependencies = z.record(z.string(), Dependency);
 
 const releaseShape = {
@@ -16,28 +15,22 @@ const releaseShape = {
   commit: z.string().nullable().describe('Git commit that was built; null if it is unknown'),
 };
 
-export const HealthView = z
-  .object({
-    ...releaseShape,
-    status: z
-      .enum(['ok', 'degraded', 'error'])
-      .describe('`degraded`: works, but for those who need what is down'),
-    info: Dependencies.nullable().describe('What works'),
-    error: Dependencies.nullable().describe('What does not'),
-    details: Dependencies.describe('Both'),
-  })
-  .meta({ id: 'Health' });
+export const HealthView = object({
+  ...releaseShape,
+  status: z.enum(['ok', 'degraded', 'error']).describe('`degraded`: works, but for those who need what is down'),
+  info: Dependencies.nullable().describe('What works'),
+  error: Dependencies.nullable().describe('What does not'),
+  details: Dependencies.describe('Both'),
+}).meta({ id: 'Health' });
 
-export const LivenessView = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
+export const LivenessView = object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
 
-export const ServiceView = z
-  .object({
-    name: z.string(),
-    ...releaseShape,
-    documentation: z.string(),
-    issuerUrlTemplate: z.string().describe('Credential Issuer Identifier of a tenant'),
-  })
-  .meta({ id: 'Service' });
+export const ServiceView = object({
+  name: z.string(),
+  ...releaseShape,
+  documentation: z.string(),
+  issuerUrlTemplate: z.string().describe('Credential Issuer Identifier of a tenant'),
+}).meta({ id: 'Service' });
 
 /** Prefix of the parts that are named by an operator. */
 const KEY_PROVIDER = 'key-provider/';
@@ -62,9 +55,7 @@ export function toHealthView(
   const probes = showsNames ? all : withoutProviderNames(all);
   const pick = (wanted: readonly boolean[]) =>
     Object.fromEntries(
-      probes
-        .filter(({ up }) => wanted.includes(up))
-        .map(({ name, up }) => [name, { status: up ? ('up' as const) : ('down' as const) }]),
+      probes.filter(({ up }) => wanted.includes(up)).map(({ name, up }) => [name, { status: up ? ('up' as const) : ('down' as const) }]),
     );
   return {
     ...release,
@@ -76,10 +67,7 @@ export function toHealthView(
 }
 
 /** Whether a request comes from a client that manages tenants. A token that cannot be verified now is no error: the route is public. */
-async function isOperator(
-  authenticateClient: AuthenticateClient,
-  authorization: string | undefined,
-): Promise<boolean> {
+async function isOperator(authenticateClient: AuthenticateClient, authorization: string | undefined): Promise<boolean> {
   const [, token] = /^bearer (\S+)$/i.exec(authorization ?? '') ?? [];
   if (token === undefined) return false;
   try {
@@ -92,21 +80,16 @@ async function isOperator(
 const common = { tag: 'Service', surface: 'admin', access: 'public', method: 'get' } as const;
 
 export const serviceRoutes = family(
-  {
-    checkHealth: CheckHealth,
-    checkReadiness: CheckReadiness,
-    settings: ServiceSettings,
-    authenticateClient: AuthenticateClient,
-  },
+  { checkHealth: CheckHealth, checkReadiness: CheckReadiness, settings: ServiceSettings, authenticateClient: AuthenticateClient },
   ({ checkHealth, checkReadiness, settings, authenticateClient }) => [
     route({
       ...common,
       path: '/',
+      operationId: 'getService',
       summary: 'Name and version of the service',
-      isPageForBrowsers: true,
+      browserPage: (request) => pageReply(homePage(settings.publicUrl, readerOf(request))),
       responses: { 200: ServiceView },
-      handle({ request }) {
-        if (isNavigation(request.headers)) return pageReply(homePage(settings.publicUrl, readerOf(request)));
+      handle() {
         return reply(200, {
           name: 'vidimus',
           ...settings.release,
@@ -118,6 +101,7 @@ export const serviceRoutes = family(
     route({
       ...common,
       path: '/health',
+      operationId: 'getHealth',
       summary: 'Whether the service and what it depends on work',
       description:
         'Needs no token. With the token of a client that manages tenants, each key provider is listed as `key-provider/<name>`; otherwise ' +
@@ -132,6 +116,7 @@ export const serviceRoutes = family(
     route({
       ...common,
       path: '/health/live',
+      operationId: 'getLiveness',
       summary: 'Whether the process answers; nothing else is looked at',
       responses: { 200: LivenessView },
       handle: () => reply(200, { status: 'ok' }),
@@ -139,6 +124,7 @@ export const serviceRoutes = family(
     route({
       ...common,
       path: '/health/ready',
+      operationId: 'getReadiness',
       summary: 'Whether the process is to be sent requests',
       responses: { 200: HealthView, 503: HealthView },
       async handle() {

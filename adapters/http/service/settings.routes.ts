@@ -1,62 +1,55 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { type ListedSetting, SETTING_SOURCES } from '../../../application/ports/listed-settings.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { ListSettings, SettingsQuery } from '../../../application/settings/list-settings.ts';
 import { defined } from '../../../domain/shared/defined.ts';
-import { ListQuery, pageOf } from '../page-of.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
+import { viewOf } from '../output/view-of.ts';
 import { family, route } from '../route.ts';
-import { viewOf } from '../view-of.ts';
 
-export const SettingView = z
-  .object({
-    name: z.string().describe('Of the environment variable'),
-    value: z
-      .string()
-      .nullable()
-      .describe(
-        'As it was written, without user, password and parameters of an address; null for a secret, and where there is none',
-      ),
-    isSet: z.boolean().describe('Whether somebody, or the first start, set it'),
-    isSecret: z.boolean().describe('Its value is told to nobody'),
-    source: z
-      .enum(SETTING_SOURCES)
-      .describe(
-        '`file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: nobody set it',
-      ),
-    description: z.string(),
-  })
-  .meta({ id: 'Setting', description: 'One setting of the service, with where its value comes from' });
+export const SettingView = object({
+  name: z.string().describe('Of the environment variable'),
+  value: z
+    .string()
+    .nullable()
+    .describe('As it was written, without user, password and parameters of an address; null for a secret, and where there is none'),
+  isSet: z.boolean().describe('Whether somebody, or the first start, set it'),
+  isSecret: z.boolean().describe('Its value is told to nobody'),
+  source: z
+    .enum(SETTING_SOURCES)
+    .describe('`file`: `secrets.env` of the first start, or `kms.json`, both in DATA_FOLDER; `default`: nobody set it'),
+  description: z.string(),
+}).meta({ id: 'Setting', description: 'One setting of the service, with where its value comes from' });
 
 export function toSettingView(setting: ListedSetting) {
   return viewOf(SettingView, setting);
 }
 
 /** What whoever runs the service started it with. */
-export const serviceSettingRoutes = family(
-  { listSettings: ListSettings, settings: ServiceSettings },
-  ({ listSettings, settings }) => [
-    route({
-      tag: 'Service',
-      surface: 'admin',
-      access: { service: ['tenants:manage'] },
-      method: 'get',
-      path: '/settings',
-      summary: 'Read the settings of the service',
-      description:
-        'All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed ' +
-        'in the environment, and count from the next start on.',
-      query: ListQuery.extend(SettingsQuery.shape),
-      responses: { 200: z.array(SettingView) },
-      async handle({ caller, query }) {
-        const { q, source } = query;
-        return pageOf({
-          all: await listSettings.execute(caller, defined({ q, source })),
-          query,
-          address: `${settings.publicUrl}/settings`,
-          keyOf: ({ name }) => name,
-          toView: toSettingView,
-        });
-      },
-    }),
-  ],
-);
+export const serviceSettingRoutes = family({ listSettings: ListSettings, settings: ServiceSettings }, ({ listSettings, settings }) => [
+  route({
+    tag: 'Service',
+    surface: 'admin',
+    access: { service: ['tenants:manage'] },
+    method: 'get',
+    path: '/settings',
+    operationId: 'listSettings',
+    exampleParameters: { q: 'database', source: 'environment', limit: 20, sort: 'asc' },
+    summary: 'Read the settings of the service',
+    description:
+      'All that docs/settings.md names and in its order, unless `sort` says otherwise, as this process was started; of secrets only whether they are set. Settings are changed ' +
+      'in the environment, and count from the next start on.',
+    query: ListQuery.extend(SettingsQuery.shape),
+    responses: { 200: z.array(SettingView) },
+    async handle({ caller, query }) {
+      const { q, source } = query;
+      return pageOf({
+        all: await listSettings.execute(caller, defined({ q, source })),
+        query,
+        address: `${settings.publicUrl}/settings`,
+        keyOf: ({ name }) => name,
+        toView: toSettingView,
+      });
+    },
+  }),
+]);

@@ -32,11 +32,7 @@ const PLAIN_OF_REQUEST: ReadonlySet<string> = new Set([
   'origin',
 ]);
 /** Of transaction data: what it is and which credential confirms it (OpenID4VP 1.0 section 8.4). */
-const PLAIN_OF_TRANSACTION: ReadonlySet<string> = new Set([
-  'type',
-  'credential_ids',
-  'transaction_data_hashes_alg',
-]);
+const PLAIN_OF_TRANSACTION: ReadonlySet<string> = new Set(['type', 'credential_ids', 'transaction_data_hashes_alg']);
 
 /** The same session with every value of a person replaced; names of claims stay. */
 export function maskSession(view: View): View {
@@ -57,9 +53,7 @@ export function maskSession(view: View): View {
       ...(values !== undefined && { values: maskLeaves(values as Json) }),
       ...(authentication !== undefined && { authentication: maskLeaves(authentication) }),
     })),
-    notifications: view.notifications.map((told) =>
-      told.eventDescription === undefined ? told : { ...told, eventDescription: MASK },
-    ),
+    notifications: view.notifications.map((told) => (told.eventDescription === undefined ? told : { ...told, eventDescription: MASK })),
     failure: failure && (OWN_WORDS.has(failure.code) ? failure : { ...failure, message: MASK }),
     report,
     deliveries,
@@ -80,9 +74,7 @@ function maskCode(offer: JsonObject): JsonObject {
   const { grants } = offer;
   if (!isJsonObject(grants)) return offer;
   const masked = mapMembers(grants, (_name, grant) =>
-    isJsonObject(grant) && grant['tx_code'] !== undefined
-      ? { ...grant, tx_code: maskLeaves(grant['tx_code']) }
-      : grant,
+    isJsonObject(grant) && grant['tx_code'] !== undefined ? { ...grant, tx_code: maskLeaves(grant['tx_code']) } : grant,
   );
   return { ...offer, grants: masked };
 }
@@ -90,8 +82,7 @@ function maskCode(offer: JsonObject): JsonObject {
 function maskRequest(body: JsonObject): JsonObject {
   return mapMembers(body, (name, value) => {
     if (PLAIN_OF_REQUEST.has(name)) return value;
-    if (name === 'credentialClaims' && isJsonObject(value))
-      return mapMembers(value, (_id, source) => maskSource(source));
+    if (name === 'credentialClaims' && isJsonObject(value)) return mapMembers(value, (_id, source) => maskSource(source));
     if (name === 'transaction_data' && Array.isArray(value)) return value.map(maskTransaction);
     if (name === 'redirectUri' && typeof value === 'string') return originOf(value);
     if (/webhook$/i.test(name) && isJsonObject(value)) return withPlainAddress(value);
@@ -117,9 +108,7 @@ function maskTransaction(data: Json): Json {
 function maskQueries(value: Json): Json {
   if (Array.isArray(value)) return value.map(maskQueries);
   if (!isJsonObject(value)) return value;
-  return mapMembers(value, (name, inner) =>
-    name === 'values' && 'path' in value ? maskLeaves(inner) : maskQueries(inner),
-  );
+  return mapMembers(value, (name, inner) => (name === 'values' && 'path' in value ? maskLeaves(inner) : maskQueries(inner)));
 }
 
 /** Its signature covers what is masked, so there is none. */

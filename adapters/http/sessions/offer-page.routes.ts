@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ShowOfferPage } from '../../../application/sessions/show-offer-page.ts';
+import { ShowOfferPage } from '../../../application/offer-pages/show-offer-page.ts';
 import { offerPage } from '../pages/offer-page.ts';
 import { pageReply } from '../pages/page.ts';
 import { readerOf } from '../pages/reader.ts';
@@ -23,6 +23,8 @@ export const offerPageRoutes = family({ showOfferPage: ShowOfferPage }, ({ showO
     rateLimit: { group: 'nonce', perAddress: true },
     method: 'get',
     path: '/:tenant/offer/:pageId',
+    operationId: 'showOfferPage',
+    exampleParameters: { lang: 'de' },
     summary: 'Show an offer or a request to the user, who takes it with a wallet',
     description:
       'What `pageUrl` names in the answers of `POST /issuer/offer` and `POST /verifier/offer`. In the language of the browser, or ' +

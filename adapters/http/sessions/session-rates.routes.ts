@@ -1,57 +1,43 @@
-import { z } from 'zod';
-import {
-  CountSessions,
-  MOST_COUNTED,
-  type Sample,
-  SessionRatesQuery,
-} from '../../../application/sessions/session-rates.ts';
+import { object, z } from 'zod';
+import { CountSessions, MOST_COUNTED, type Sample, SessionRatesQuery } from '../../../application/sessions/session-rates.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
-import { SESSION_FAILURE_CODES } from '../../../domain/sessions/failure-code.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
+import { SESSION_FAILURE_CODES } from '../../../domain/shared/session-failure.ts';
+import { viewOf } from '../output/view-of.ts';
 import { family, reply, route } from '../route.ts';
-import { viewOf } from '../view-of.ts';
 
 const count = z.number().int();
-const SampleView = z.object({
+const SampleView = object({
   sessions: count,
   isComplete: z.boolean().describe('Whether the period has no others; else these are the newest of it'),
   from: z.iso.datetime().optional().describe('When the oldest of them was made'),
 });
 
-const SessionRatesView = z
-  .object({
-    since: z.iso.datetime(),
-    until: z.iso.datetime(),
-    counted: SampleView.describe(
-      `Sessions that \`outcomes\` is about: those among the newest ${MOST_COUNTED} of the tenant`,
-    ),
-    outcomes: z.array(
-      z.object({ kind: z.enum(['issuance', 'verification']), status: z.enum(SESSION_STATUSES), count }),
-    ),
-    failed: SampleView.describe('Sessions that `failures` is about: the newest 1,000 that failed, at most'),
-    failures: z
-      .array(
-        z.object({
-          code: z.enum(SESSION_FAILURE_CODES),
-          reason: z.string().optional().describe('Of a refused presentation: that of its first failed check'),
-          count,
-        }),
-      )
-      .describe('The five most frequent causes, the most frequent first'),
-    lookedAt: SampleView.describe(
-      'Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most',
-    ),
-    refusals: z
-      .array(z.object({ code: z.string().describe('What wallets were told'), count }))
-      .describe('The five most frequent refusals of wallets that came to collect'),
-    deliveries: z.array(
-      z.object({
-        webhook: z.enum(['claims', 'presentation', 'notification']),
-        ...{ delivered: count, pending: count, failed: count },
+const SessionRatesView = object({
+  since: z.iso.datetime(),
+  until: z.iso.datetime(),
+  counted: SampleView.describe(`Sessions that \`outcomes\` is about: those among the newest ${MOST_COUNTED} of the tenant`),
+  outcomes: z.array(object({ kind: z.enum(['issuance', 'verification']), status: z.enum(SESSION_STATUSES), count })),
+  failed: SampleView.describe('Sessions that `failures` is about: the newest 1,000 that failed, at most'),
+  failures: z
+    .array(
+      object({
+        code: z.enum(SESSION_FAILURE_CODES),
+        reason: z.string().optional().describe('Of a refused presentation: that of its first failed check'),
+        count,
       }),
-    ),
-  })
-  .meta({ id: 'SessionRates', description: 'How the newest sessions went' });
+    )
+    .describe('The five most frequent causes, the most frequent first'),
+  lookedAt: SampleView.describe(
+    'Sessions that `refusals` and `deliveries` are about: the newest 2,000 of which something is on record, at most',
+  ),
+  refusals: z
+    .array(object({ code: z.string().describe('What wallets were told'), count }))
+    .describe('The five most frequent refusals of wallets that came to collect'),
+  deliveries: z.array(
+    object({ webhook: z.enum(['claims', 'presentation', 'notification']), delivered: count, pending: count, failed: count }),
+  ),
+}).meta({ id: 'SessionRates', description: 'How the newest sessions went' });
 
 export const sessionRateRoutes = family({ countSessions: CountSessions }, ({ countSessions }) => [
   route({
@@ -60,6 +46,8 @@ export const sessionRateRoutes = family({ countSessions: CountSessions }, ({ cou
     access: { anyOf: SESSION_ROLES },
     method: 'get',
     path: '/session/rates',
+    operationId: 'countSessions',
+    exampleParameters: { period: '7d' },
     summary: 'Count sessions by what came of them',
     description:
       'Of the kinds that the roles of the caller are about, without a word of what is in them. Each part says how many sessions it is ' +

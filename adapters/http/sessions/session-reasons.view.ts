@@ -1,37 +1,28 @@
-import { z } from 'zod';
-import { SESSION_FAILURE_CODES } from '../../../domain/sessions/failure-code.ts';
+import { object, z } from 'zod';
+import { SESSION_FAILURE_CODES } from '../../../domain/shared/session-failure.ts';
 
-export const CheckView = z
-  .object({
-    id: z.string().optional().describe('Id of the credential query; absent for the response as a whole'),
-    index: z.number().int().optional().describe('Which of the presentations of the query'),
-    check: z.string(),
-    result: z.enum(['passed', 'failed']),
-    input: z.string().optional().describe('What was looked at: names, numbers and addresses'),
-    reason: z
-      .string()
-      .optional()
-      .describe('Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words'),
-    detail: z.string().optional(),
-    section: z.string().describe('What demands the check'),
-  })
-  .meta({ id: 'Check', description: 'One check of what was presented' });
+export const CheckView = object({
+  id: z.string().optional().describe('Id of the credential query; absent for the response as a whole'),
+  index: z.number().int().optional().describe('Which of the presentations of the query'),
+  check: z.string(),
+  result: z.enum(['passed', 'failed']),
+  input: z.string().optional().describe('What was looked at: names, numbers and addresses'),
+  reason: z.string().optional().describe('Why it failed: a reason of docs/troubleshooting.md; of the response as a whole, in words'),
+  detail: z.string().optional(),
+  section: z.string().describe('What demands the check'),
+}).meta({ id: 'Check', description: 'One check of what was presented' });
 
-export const AttemptView = z
-  .object({
-    at: z.iso.datetime(),
-    code: z.string().describe('What the wallet was told'),
-    reason: z.string().describe('For the operator'),
-    requestId: z.string().optional().describe('As the log names the request'),
-  })
-  .meta({
-    id: 'RefusedAttempt',
-    description: 'A request for a credential, or a response to a presentation request, that was rejected',
-  });
+export const AttemptView = object({
+  at: z.iso.datetime(),
+  code: z.string().describe('What the wallet was told'),
+  reason: z.string().describe('For the operator'),
+  requestId: z.string().optional().describe('As the log names the request'),
+}).meta({
+  id: 'RefusedAttempt',
+  description: 'A request for a credential, or a response to a presentation request, that was rejected',
+});
 
-export const FailureView = z
-  .object({
-    code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
-    message: z.string().describe('For the operator'),
-  })
-  .meta({ id: 'SessionFailure', description: 'Why a session failed' });
+export const FailureView = object({
+  code: z.enum(SESSION_FAILURE_CODES).describe('See docs/troubleshooting.md'),
+  message: z.string().describe('For the operator'),
+}).meta({ id: 'SessionFailure', description: 'Why a session failed' });

@@ -3,28 +3,17 @@ import type { PortsOf } from '../../../application/needs.ts';
 import { ServiceSettings } from '../../../application/ports/settings.ts';
 import { CancelSession } from '../../../application/sessions/cancel-session.ts';
 import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
-import {
-  DeleteSession,
-  GetSession,
-  ListSessions,
-  SessionListQuery,
-} from '../../../application/sessions/sessions.ts';
+import { DeleteSession, GetSession, ListSessions, SessionListQuery } from '../../../application/sessions/sessions.ts';
 import { ShowSession } from '../../../application/sessions/show-session.ts';
 import { SESSION_ROLES } from '../../../application/sessions/visibility.ts';
 import { type StatusMessage, WatchSession } from '../../../application/sessions/watch-session.ts';
 import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
-import { nextPage } from '../next-page.ts';
+import { nextPage } from '../output/next-page.ts';
 import { family, type Route, reply, route, type StreamItem } from '../route.ts';
 import { DeletedView } from '../shapes.ts';
 import { maskSession } from './masked-session.ts';
-import {
-  DeliveryView,
-  SessionStatusView,
-  SessionView,
-  toDeliveryView,
-  toSessionView,
-} from './session.view.ts';
+import { DeliveryView, SessionStatusView, SessionView, toDeliveryView, toSessionView } from './session.view.ts';
 
 const params = z.object({
   id: z
@@ -36,10 +25,7 @@ const params = z.object({
 const common = { tag: 'Sessions', surface: 'admin', access: { anyOf: SESSION_ROLES } } as const;
 
 /** Whoever looks on needs no value of a person. */
-const Values = z
-  .literal('masked')
-  .optional()
-  .describe('With `masked` every value of a person is replaced; names of claims stay');
+const Values = z.literal('masked').optional().describe('With `masked` every value of a person is replaced; names of claims stay');
 
 const USE_CASES = {
   listSessions: ListSessions,
@@ -55,26 +41,16 @@ const USE_CASES = {
 type UseCases = PortsOf<typeof USE_CASES>;
 
 /** Sessions, as far as the caller's roles and restrictions let it see them. */
-export const sessionRoutes = family(USE_CASES, (useCases) => [
-  ...plainRoutes(useCases),
-  streamRoute(useCases),
-]);
+export const sessionRoutes = family(USE_CASES, (useCases) => [...readRoutes(useCases), ...changeRoutes(useCases), streamRoute(useCases)]);
 
-function plainRoutes({
-  listSessions,
-  getSession,
-  showSession,
-  cancelSession,
-  retryDelivery,
-  spendResponseCode,
-  deleteSession,
-  settings,
-}: UseCases): Route[] {
+function readRoutes({ listSessions, getSession, showSession, spendResponseCode, settings }: UseCases): Route[] {
   return [
     route({
       ...common,
       method: 'get',
       path: '/session',
+      operationId: 'listSessions',
+      exampleParameters: { status: 'active', since: '2026-01-01T00:00:00Z', limit: 20, sort: 'desc' },
       summary: 'List sessions',
       description:
         'The newest first unless stated. The `Link` header with `rel="next"` leads to the next page. A page may hold fewer than ' +
@@ -92,6 +68,8 @@ function plainRoutes({
       ...common,
       method: 'get',
       path: '/session/:id',
+      operationId: 'getSession',
+      exampleParameters: { id: '<session>', response_code: '<response code>' },
       access: { anyOf: SESSION_ROLES, remembered: true },
       summary: 'Read a session',
       params,
@@ -109,9 +87,7 @@ function plainRoutes({
       responses: { 200: SessionView },
       async handle({ caller, params: { id }, query }) {
         const { response_code: code, values } = query;
-        const seen = await (code === undefined
-          ? getSession.execute(caller, id)
-          : spendResponseCode.execute(caller, id, code));
+        const seen = await (code === undefined ? getSession.execute(caller, id) : spendResponseCode.execute(caller, id, code));
         return reply(200, shown(toSessionView(seen), values));
       },
     }),
@@ -119,6 +95,8 @@ function plainRoutes({
       ...common,
       method: 'post',
       path: '/session/:id/show',
+      operationId: 'showSession',
+      exampleParameters: { id: '<session>' },
       access: { anyOf: SESSION_ROLES, remembered: true },
       summary: 'Read the values of persons in a session',
       description:
@@ -126,14 +104,19 @@ function plainRoutes({
         '`values=masked` otherwise; where there can be no entry nothing is shown.',
       params,
       responses: { 200: SessionView },
-      async handle({ caller, params: { id } }) {
-        return reply(200, toSessionView(await showSession.execute(caller, id)));
-      },
+      handle: async ({ caller, params: { id } }) => reply(200, toSessionView(await showSession.execute(caller, id))),
     }),
+  ];
+}
+
+function changeRoutes({ cancelSession, retryDelivery, deleteSession }: UseCases): Route[] {
+  return [
     route({
       ...common,
       method: 'post',
       path: '/session/:id/cancel',
+      operationId: 'cancelSession',
+      exampleParameters: { id: '<session>' },
       access: { anyOf: SESSION_ROLES, remembered: true },
       summary: 'Cancel a session',
       description:
@@ -142,19 +125,18 @@ function plainRoutes({
         'before stays; `POST /session/revoke` takes it back.',
       params,
       responses: { 200: SessionView, 409: 'It has ended, or its response is being taken in' },
-      async handle({ caller, params: { id } }) {
-        return reply(200, toSessionView(await cancelSession.execute(caller, id)));
-      },
+      handle: async ({ caller, params: { id } }) => reply(200, toSessionView(await cancelSession.execute(caller, id))),
     }),
     route({
       ...common,
       method: 'post',
       path: '/session/:id/deliveries/:deliveryId/retry',
+      operationId: 'retryDelivery',
+      exampleParameters: { id: '<session>' },
       summary: 'Make a delivery to a webhook again',
       description:
-        'The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. ' +
-        'The answer says what came of it; the session stays as it ended. Claims are not asked for again, since the wallet ' +
-        'that waited for them has gone.',
+        'The same delivery with the same `Idempotency-Key`, once: one that failed, or that has been pending for a minute. The answer says ' +
+        'what came of it; the session stays as it ended. Claims are not asked for again, since the wallet that waited for them has gone.',
       params: params.extend({ deliveryId: z.string().max(200).describe('`deliveries[].id` of the session') }),
       responses: {
         200: DeliveryView,
@@ -169,6 +151,8 @@ function plainRoutes({
       ...common,
       method: 'delete',
       path: '/session/:id',
+      operationId: 'deleteSession',
+      exampleParameters: { id: '<session>', response_code: '<response code>' },
       summary: 'Delete a session',
       description:
         'Removes it with all it holds, and with the right to renew what it gave out. `GET` then answers 404, and its ' +
@@ -194,11 +178,12 @@ function streamRoute({ watchSession }: UseCases): Route {
     access: { stream: SESSION_ROLES },
     method: 'get',
     path: '/session/:id/events',
+    operationId: 'watchSession',
+    exampleParameters: { id: '<session>', token: '<access token>' },
     summary: 'Follow the status of a session',
     description:
       'Server-sent events. The present status comes at once, then every change; the stream ends with the session, ' +
-      'and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were ' +
-      'missed.',
+      'and when the access token expires: come back with a new one. `Last-Event-ID` brings the changes that were missed.',
     params,
     query: z.object({
       token: z.string().optional().describe('Access token, for clients that cannot send headers'),
@@ -211,14 +196,14 @@ function streamRoute({ watchSession }: UseCases): Route {
       },
     },
     async handle({ caller, params: { id }, request }) {
-      const lastSequence = readSequence(request.headers['last-event-id']);
+      const lastSequence = parseSequence(request.headers['last-event-id']);
       const changes = await watchSession.execute(caller, id, { lastSequence, closed: request.closed });
       return { status: 200, events: streamItems(changes) };
     },
   });
 }
 
-function readSequence(header: string | string[] | undefined): number | undefined {
+function parseSequence(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }
 

@@ -1,146 +1,128 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
-import {
-  type AskedAuthorization,
-  WALLET_AUTHENTICATIONS,
-} from '../../../domain/oauth/asked-authorization.ts';
-import { listedFailure } from '../../../domain/sessions/failure-code.ts';
+import { type AskedAuthorization, WALLET_AUTHENTICATIONS } from '../../../domain/oauth/asked-authorization.ts';
 import {
   type IssuanceRequest,
-  isDcApi,
   RESPONSE_CODE_MISSING,
   SESSION_STATUSES,
   type Session,
   type SessionOutcome,
   statusAt,
-  type VerificationRequest,
-  type WebhookConfigValue,
 } from '../../../domain/sessions/session.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../domain/shared/json.ts';
+import { HIDDEN } from '../../../domain/shared/secrets.ts';
+import { listedFailure } from '../../../domain/shared/session-failure.ts';
+import { isDcApi, type VerificationRequest } from '../../../domain/verification/verification-request.ts';
 import { maskWebhook } from '../../../domain/webhooks/mask-webhook.ts';
+import type { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
+import { viewOf } from '../output/view-of.ts';
 import { type ReferredTenant, TenantReference, toTenantReference } from '../shapes.ts';
-import { Presented } from '../verification/presented.view.ts';
-import { viewOf } from '../view-of.ts';
-import { maskOfferRequest, wholeOfferRequest } from './offer-request.view.ts';
+import { Presented } from './presented.view.ts';
 import { AttemptView, CheckView, FailureView } from './session-reasons.view.ts';
 
 const AnyObject = z.record(z.string(), z.unknown());
-const Webhook = z
-  .object({
-    url: z.string(),
-    auth: z
-      .object({ type: z.literal('apiKey'), config: z.object({ headerName: z.string(), value: z.string() }) })
-      .optional(),
-  })
-  .meta({ id: 'MaskedWebhook', description: 'A webhook; its key is never shown' });
+const Webhook = object({
+  url: z.string(),
+  auth: object({ type: z.literal('apiKey'), config: object({ headerName: z.string(), value: z.string() }) }).optional(),
+}).meta({ id: 'MaskedWebhook', description: 'A webhook; its key is never shown' });
 
-const NotificationView = z
-  .object({
-    id: z.string().describe('The `notification_id`, one for all credentials of one response'),
-    event: z.enum(NOTIFICATION_EVENTS),
-    credentialConfigurationId: z.string(),
-    eventDescription: z.string().optional().describe('In the words of the wallet'),
-    at: z.iso.datetime(),
-  })
-  .meta({ id: 'Notification', description: 'What a wallet told about credentials that it got' });
+const NotificationView = object({
+  id: z.string().describe('The `notification_id`, one for all credentials of one response'),
+  event: z.enum(NOTIFICATION_EVENTS),
+  credentialConfigurationId: z.string(),
+  eventDescription: z.string().optional().describe('In the words of the wallet'),
+  at: z.iso.datetime(),
+}).meta({ id: 'Notification', description: 'What a wallet told about credentials that it got' });
 
-export const DeliveryView = z
-  .object({
-    id: z.string().describe('The `Idempotency-Key` of its calls'),
-    webhook: z.enum(['claims', 'presentation', 'notification']),
-    at: z.iso.datetime(),
-    result: z.enum(['pending', 'delivered', 'failed']),
-    detail: z.string().optional().describe('Why it failed'),
-    status: z.number().int().optional().describe('HTTP status of the answer, where there was one'),
-    durationMs: z.number().int().optional().describe('How long the call took'),
-  })
-  .meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
+export const DeliveryView = object({
+  id: z.string().describe('The `Idempotency-Key` of its calls'),
+  webhook: z.enum(['claims', 'presentation', 'notification']),
+  at: z.iso.datetime(),
+  result: z.enum(['pending', 'delivered', 'failed']),
+  detail: z.string().optional().describe('Why it failed'),
+  status: z.number().int().optional().describe('HTTP status of the answer, where there was one'),
+  durationMs: z.number().int().optional().describe('How long the call took'),
+}).meta({ id: 'Delivery', description: 'One delivery to a webhook and what came of it' });
 
 const SessionState = z.enum(SESSION_STATUSES).meta({ id: 'SessionState', description: 'State of a session' });
 
-export const SessionStatusView = z
-  .object({ id: z.string(), status: SessionState, updatedAt: z.iso.datetime() })
-  .meta({ id: 'SessionStatus', description: 'The data of one event of the stream' });
+export const SessionStatusView = object({ id: z.string(), status: SessionState, updatedAt: z.iso.datetime() }).meta({
+  id: 'SessionStatus',
+  description: 'The data of one event of the stream',
+});
 
-const FallenView = z.object({
+const FallenView = object({
   id: z.string().describe('The `notification_id` under which they were handed out'),
   credentialConfigurationId: z.string(),
   at: z.iso.datetime(),
 });
 
-export const SessionView = z
-  .object({
-    id: z.string(),
-    status: SessionState,
-    kind: z.enum(['issuance', 'verification']),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime(),
-    useDcApi: z.boolean(),
-    tenantId: z.string(),
-    tenant: TenantReference,
-    configurationIds: z.array(z.string()),
-    authorizedAt: z.iso
-      .datetime()
-      .optional()
-      .describe('When the user had authorized the wallet whose code was spent last'),
-    tokenAt: z.iso.datetime().optional().describe('When the wallet got its first token for it'),
-    walletAuthentication: z
-      .enum(WALLET_AUTHENTICATIONS)
-      .optional()
-      .describe(
-        'How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three ' +
-          'are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised',
-      ),
-    reference: z.string().optional().describe('What its caller calls it'),
-    authorization_code: z
-      .string()
-      .optional()
-      .describe('Of the wallet that came last to an authorization server of ours; shown once it is spent'),
-    request_uri: z.string().optional(),
-    auth_queries: AnyObject.optional().describe(
-      'The parameters of its authorization request, from its code to the end of its last token. Both are shown where one ' +
-        'session is read, not in lists, and are gone with what is anonymised',
+export const SessionView = object({
+  id: z.string(),
+  status: SessionState,
+  kind: z.enum(['issuance', 'verification']),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  useDcApi: z.boolean(),
+  tenantId: z.string(),
+  tenant: TenantReference,
+  configurationIds: z.array(z.string()),
+  authorizedAt: z.iso.datetime().optional().describe('When the user had authorized the wallet whose code was spent last'),
+  tokenAt: z.iso.datetime().optional().describe('When the wallet got its first token for it'),
+  walletAuthentication: z
+    .enum(WALLET_AUTHENTICATIONS)
+    .optional()
+    .describe(
+      'How that wallet proved which product it is: by a wallet attestation, by a key that is registered, or not at all. All three ' +
+        'are shown where one session is read, of authorization servers of ours, and are gone with what is anonymised',
     ),
-    offer: AnyObject.optional(),
-    offerUrl: z.string().optional(),
-    credentialPayload: AnyObject.optional().describe('The request that made the session'),
-    notifyWebhook: Webhook.optional(),
-    notifications: z.array(NotificationView),
-    revokedWithWallet: z
-      .array(FallenView)
-      .optional()
-      .describe(
-        'Credentials that were revoked since the provider of their wallet revoked it or its key store',
-      ),
-    requestId: z.string().optional(),
-    requestUrl: z.string().optional(),
-    requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
-    isoMdocRequest: z
-      .object({ deviceRequest: z.string(), encryptionInfo: z.string() })
-      .optional()
-      .describe(
-        'What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values',
-      ),
-    credentials: z.array(Presented).optional().describe('What was verified'),
-    vp_nonce: z.string().optional(),
-    clientId: z.string().optional(),
-    responseUri: z.string().optional(),
-    redirectUri: z.string().nullable(),
-    parsedWebhook: Webhook.optional(),
-    transaction_data: z.array(AnyObject).optional(),
-    failure: FailureView.optional(),
-    attempts: z
-      .array(AttemptView)
-      .optional()
-      .describe(
-        'Requests of wallets for a token or a credential of this session that were rejected, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests count if their code or refresh token is valid',
-      ),
-    report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
-    deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),
-    externalIssuer: z.string().optional().describe('The external authorization server of the user'),
-    externalSubject: z.string().optional().describe('`sub` of its access token'),
-  })
-  .meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
+  reference: z.string().optional().describe('What its caller calls it'),
+  authorization_code: z
+    .string()
+    .optional()
+    .describe('Of the wallet that came last to an authorization server of ours; shown once it is spent'),
+  request_uri: z.string().optional(),
+  auth_queries: AnyObject.optional().describe(
+    'The parameters of its authorization request, from its code to the end of its last token. Both are shown where one ' +
+      'session is read, not in lists, and are gone with what is anonymised',
+  ),
+  offer: AnyObject.optional(),
+  offerUrl: z.string().optional(),
+  credentialPayload: AnyObject.optional().describe('The request that made the session'),
+  notifyWebhook: Webhook.optional(),
+  notifications: z.array(NotificationView),
+  revokedWithWallet: z
+    .array(FallenView)
+    .optional()
+    .describe('Credentials that were revoked since the provider of their wallet revoked it or its key store'),
+  requestId: z.string().optional(),
+  requestUrl: z.string().optional(),
+  requestObject: z.string().optional().describe('Signed request object, compact; absent when unsigned'),
+  isoMdocRequest: object({ deviceRequest: z.string(), encryptionInfo: z.string() })
+    .optional()
+    .describe(
+      'What a page was given to ask for an mdoc by the protocol of ISO/IEC TS 18013-7 Annex C: CBOR, base64url. It names elements and has no values',
+    ),
+  credentials: z.array(Presented).optional().describe('What was verified'),
+  vp_nonce: z.string().optional(),
+  clientId: z.string().optional(),
+  responseUri: z.string().optional(),
+  redirectUri: z.string().nullable(),
+  parsedWebhook: Webhook.optional(),
+  transaction_data: z.array(AnyObject).optional(),
+  failure: FailureView.optional(),
+  attempts: z
+    .array(AttemptView)
+    .optional()
+    .describe(
+      'Requests of wallets for a token or a credential of this session that were rejected, and responses to a presentation request that could not be read, decrypted or parsed and left the session open: the first 20. Token requests count if their code or refresh token is valid',
+    ),
+  report: z.array(CheckView).optional().describe('The checks of each presentation, in their order'),
+  deliveries: z.array(DeliveryView).optional().describe('Webhook calls and what came of them'),
+  externalIssuer: z.string().optional().describe('The external authorization server of the user'),
+  externalSubject: z.string().optional().describe('`sub` of its access token'),
+}).meta({ id: 'Session', description: 'One offer or presentation request, from its creation to its end' });
 
 type Seen = {
   readonly session: Session;
@@ -160,8 +142,7 @@ export function toSessionView({ session, tenant, now, asked }: Seen) {
   const { request } = session;
   const outcome = session.outcome as (Omit<SessionOutcome, keyof Shown> & Partial<Shown>) | null;
   const status = statusAt(session, now);
-  const failureByTime =
-    status === 'failed' && session.status !== 'failed' ? RESPONSE_CODE_MISSING : undefined;
+  const failureByTime = status === 'failed' && session.status !== 'failed' ? RESPONSE_CODE_MISSING : undefined;
   const ofRequest = request?.kind === 'verification' ? request.redirectUri : undefined;
   return viewOf(SessionView, {
     ...session,
@@ -200,7 +181,7 @@ function issuanceFields(request: IssuanceRequest) {
   };
 }
 
-function claimsWebhookOf({ credentialClaims }: IssuanceRequest): WebhookConfigValue | undefined {
+function claimsWebhookOf({ credentialClaims }: IssuanceRequest): WebhookConfig | undefined {
   for (const source of Object.values(credentialClaims)) {
     if (source.type === 'webhook') return maskWebhook(source.webhook);
   }
@@ -228,4 +209,35 @@ function isoRequestOf(request: VerificationRequest) {
   if (!isDcApi(request) || request.isoMdoc === undefined) return undefined;
   const { deviceRequest, encryptionInfo } = request.isoMdoc;
   return { deviceRequest, encryptionInfo };
+}
+
+/** Claims and webhooks are stored once, apart from the rest of the body. */
+export function wholeOfferRequest({ offerRequest, credentialClaims, notifyWebhook }: IssuanceRequest): JsonObject {
+  const isStated = Object.keys(credentialClaims).length > 0;
+  return {
+    ...offerRequest,
+    ...(isStated && { credentialClaims: credentialClaims as unknown as JsonObject }),
+    ...(notifyWebhook !== undefined && { notifyWebhook: notifyWebhook as unknown as JsonObject }),
+  };
+}
+
+/** The body of an offer or presentation request with the keys of its webhooks masked. */
+export function maskOfferRequest(body: JsonObject): JsonObject {
+  const masked: Record<string, Json> = { ...body };
+  for (const name of ['webhook', 'notifyWebhook']) {
+    if (masked[name] !== undefined) masked[name] = maskJson(masked[name]);
+  }
+  const sources = masked['credentialClaims'];
+  if (!isJsonObject(sources)) return masked;
+  const entries = Object.entries(sources).map(([id, source]): [string, Json] =>
+    isJsonObject(source) && source['webhook'] !== undefined ? [id, { ...source, webhook: maskJson(source['webhook']) }] : [id, source],
+  );
+  return { ...masked, credentialClaims: Object.fromEntries(entries) };
+}
+
+function maskJson(webhook: Json): Json {
+  if (!isJsonObject(webhook) || !isJsonObject(webhook['auth'])) return webhook;
+  const { auth } = webhook;
+  const config = isJsonObject(auth['config']) ? { ...auth['config'], value: HIDDEN } : HIDDEN;
+  return { ...webhook, auth: { ...auth, config } };
 }

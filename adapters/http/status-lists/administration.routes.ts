@@ -1,4 +1,6 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import { statusListUri } from '../../../application/status-lists/status-allocator.ts';
 import {
   CreateStatusList,
   DeleteStatusList,
@@ -6,12 +8,52 @@ import {
   ListStatusLists,
   UpdateStatusList,
 } from '../../../application/status-lists/status-lists.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import { StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
+import type { StatusList } from '../../../domain/status-lists/status-list.ts';
+import { viewOf } from '../output/view-of.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, route } from '../route.ts';
-import { StatusListView, toStatusListView } from './status-list.view.ts';
 
-const params = z.object({ listId: z.string().max(128) });
+const StatusListView = object({
+  id: z.string(),
+  tenantId: z.string(),
+  credentialConfigurationId: z.string().nullable().describe('Null: shared'),
+  keyChainId: z.string().nullable().describe("Null: the tenant's default signs"),
+  certId: z.string().nullable().describe('The older name of `keyChainId`'),
+  bits: z.union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)]),
+  capacity: z.number().int(),
+  usedEntries: z
+    .number()
+    .int()
+    .describe(
+      'Entries that credentials got. Processes take entries in advance: those that another process has taken and not yet ' +
+        'given to a credential count as used here',
+    ),
+  availableEntries: z.number().int(),
+  uri: z.string(),
+  ttl: z.number().int().describe('Seconds that a token of the list is valid'),
+  immediateUpdate: z.boolean(),
+  enableAggregation: z.boolean(),
+  createdAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime().nullable().describe('End of the token made last; null before the first'),
+}).meta({ id: 'StatusList', description: 'A status list as its tenant administers it' });
+
+function toStatusListView(settings: ServiceSettings, tenantId: TenantId, list: StatusList) {
+  return withKeyReferences(
+    viewOf(StatusListView, {
+      ...list,
+      tenantId,
+      availableEntries: list.capacity - list.usedEntries,
+      uri: statusListUri(settings, tenantId, list.id),
+      ttl: list.ttlSeconds,
+      expiresAt: list.tokenExpiresAt,
+    }),
+  );
+}
+
+const params = object({ listId: z.string().max(128) });
 const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issuance:manage'] } } as const;
 /** Lists are shared by all configurations. */
 const writes = { access: { ...common.access, unrestricted: true } } as const;
@@ -29,20 +71,21 @@ const list = resourceRoutes({
 
 /** Status lists as their tenant administers them. Without any of this, issuing makes the lists that it needs. */
 export const statusListAdministrationRoutes = families(
-  list.list({ summary: 'List the status lists', by: ListStatusLists }),
-  list.get({ summary: 'Read a status list' }),
+  list.list({ operationId: 'listStatusLists', summary: 'List the status lists', by: ListStatusLists }),
+  list.get({ operationId: 'getStatusList', summary: 'Read a status list' }),
   list.create({
+    operationId: 'createStatusList',
     summary: 'Make a status list',
     description:
       'Of the shape that `GET /status-list-config` shows, unless stated here. With `credentialConfigurationId` only ' +
-      'credentials of that configuration get entries, and they get them there first. There may be 100 lists that no ' +
-      'credential uses.',
+      'credentials of that configuration get entries, and they get them there first. There may be 100 lists that no credential uses.',
     body: StatusListCreation,
     example: { bits: 2, capacity: 10000 },
     responses: { 409: 'There are 100 lists that no credential uses' },
     by: CreateStatusList,
   }),
   list.update({
+    operationId: 'updateStatusList',
     summary: 'Change whose credentials a status list serves, and who signs it',
     description:
       'Credentials that use the list keep their entries. What is left out stays; null shares the list, or has the ' +
@@ -58,6 +101,7 @@ export const statusListAdministrationRoutes = families(
       ...writes,
       method: 'delete',
       path: '/status-lists/:listId',
+      operationId: 'deleteStatusList',
       edits: { kind: 'status-list', id: ({ params }) => params.listId },
       summary: 'Delete a status list that no credential uses',
       params,

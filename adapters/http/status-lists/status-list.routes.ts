@@ -4,7 +4,7 @@ import { StatusCwtPublisher } from '../../../application/status-lists/status-cwt
 import { AggregateStatusLists } from '../../../application/status-lists/status-lists.ts';
 import { StatusPublisher } from '../../../application/status-lists/status-publisher.ts';
 import { STATUS_LIST_CWT_TYPE } from '../../../domain/status-lists/token-cwt.ts';
-import { acceptedTypes } from '../negotiation.ts';
+import { acceptedTypes } from '../input/negotiation.ts';
 import { family, reply, route } from '../route.ts';
 import { TenantPath } from '../shapes.ts';
 
@@ -22,62 +22,58 @@ const CWT = { type: STATUS_LIST_CWT_TYPE, names: [STATUS_LIST_CWT_TYPE, 'applica
 const FORMS = [JWT, CWT];
 
 /** Status lists for everybody (Token Status List sections 8 and 9). */
-export const statusListRoutes = family(
-  USE_CASES,
-  ({ statusPublisher, statusCwtPublisher, aggregateStatusLists, clock }) => [
-    route({
-      method: 'get',
-      path: '/:tenant/status-list/:listId',
-      summary: 'Fetch a status list token (Token Status List section 8.1)',
-      tag: 'Status lists',
-      surface: 'document',
-      access: 'public',
-      params: TenantPath.extend({ listId: z.string().max(128) }),
-      query: z.object({
-        time: z.unknown().optional().describe('The past is not told: with it the answer is 501'),
-      }),
-      responses: {
-        200: {
-          description: `The token, ${JWT.type}, or ${CWT.type} for who would rather have it`,
-          contentType: [JWT.type, CWT.type],
-        },
-        304: 'Not modified',
-        406: z.object({ error: z.string() }),
-        501: z.object({ error: z.string() }),
-      },
-      async handle({ params, query, request }) {
-        // Token Status List section 8.4: looking into the past would tell when a credential was revoked
-        if (query.time !== undefined) return reply(501, { error: 'historical resolution is not supported' });
-        const [form] = acceptedTypes(request.headers.accept, FORMS);
-        if (form === undefined) {
-          const error = `this list is served as ${JWT.type} and ${CWT.type}`;
-          return reply(406, { error });
-        }
-        const { tenant: tenantId, listId } = params;
-        const token =
-          form === JWT
-            ? await statusPublisher.publish(tenantId, listId)
-            : await statusCwtPublisher.publish(tenantId, listId);
-        const { etag, expiresAt } = token;
-        const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
-        const headers = { 'Cache-Control': `public, max-age=${seconds}`, Vary: 'Accept' };
-        const text = 'jwt' in token ? token.jwt : token.cwt;
-        return { status: 200, text, contentType: form.type, etag, headers };
-      },
+export const statusListRoutes = family(USE_CASES, ({ statusPublisher, statusCwtPublisher, aggregateStatusLists, clock }) => [
+  route({
+    method: 'get',
+    path: '/:tenant/status-list/:listId',
+    operationId: 'fetchStatusList',
+    summary: 'Fetch a status list token (Token Status List section 8.1)',
+    tag: 'Status lists',
+    surface: 'document',
+    access: 'public',
+    params: TenantPath.extend({ listId: z.string().max(128) }),
+    query: z.object({
+      time: z.unknown().optional().describe('The past is not told: with it the answer is 501'),
     }),
-    route({
-      method: 'get',
-      path: '/:tenant/status-lists',
-      summary: 'List the addresses of all status lists (Token Status List section 9)',
-      tag: 'Status lists',
-      surface: 'document',
-      access: 'public',
-      params: TenantPath,
-      responses: { 200: z.object({ status_lists: z.array(z.string()) }) },
-      async handle({ params }) {
-        const lists = await aggregateStatusLists.execute(params.tenant);
-        return reply(200, { status_lists: lists }, { 'Cache-Control': 'public, max-age=300' });
+    responses: {
+      200: {
+        description: `The token, ${JWT.type}, or ${CWT.type} for who would rather have it`,
+        contentType: [JWT.type, CWT.type],
       },
-    }),
-  ],
-);
+      304: 'Not modified',
+      406: z.object({ error: z.string() }),
+      501: z.object({ error: z.string() }),
+    },
+    async handle({ params, query, request }) {
+      // Token Status List section 8.4: looking into the past would tell when a credential was revoked
+      if (query.time !== undefined) return reply(501, { error: 'historical resolution is not supported' });
+      const [form] = acceptedTypes(request.headers.accept, FORMS);
+      if (form === undefined) {
+        const error = `this list is served as ${JWT.type} and ${CWT.type}`;
+        return reply(406, { error });
+      }
+      const { tenant: tenantId, listId } = params;
+      const token = form === JWT ? await statusPublisher.publish(tenantId, listId) : await statusCwtPublisher.publish(tenantId, listId);
+      const { etag, expiresAt } = token;
+      const seconds = Math.max(0, Math.floor((expiresAt.getTime() - clock.now().getTime()) / 1000));
+      const headers = { 'Cache-Control': `public, max-age=${seconds}`, Vary: 'Accept' };
+      const text = 'jwt' in token ? token.jwt : token.cwt;
+      return { status: 200, text, contentType: form.type, etag, headers };
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/:tenant/status-lists',
+    operationId: 'fetchStatusListAggregation',
+    summary: 'List the addresses of all status lists (Token Status List section 9)',
+    tag: 'Status lists',
+    surface: 'document',
+    access: 'public',
+    params: TenantPath,
+    responses: { 200: z.object({ status_lists: z.array(z.string()) }) },
+    async handle({ params }) {
+      const lists = await aggregateStatusLists.execute(params.tenant);
+      return reply(200, { status_lists: lists }, { 'Cache-Control': 'public, max-age=300' });
+    },
+  }),
+]);

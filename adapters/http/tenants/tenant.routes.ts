@@ -10,7 +10,7 @@ import {
 } from '../../../application/tenants/tenants.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
-import { ListQuery, pageOf } from '../page-of.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, route } from '../route.ts';
 import { TenantConfiguration, TenantRemovalView, toTenantView, WrittenTenantView } from './tenant.view.ts';
@@ -26,6 +26,7 @@ const tenant = resourceRoutes({
   kind: 'tenant',
   tag: 'Tenants',
   path: '/tenant',
+  exampleId: 'acme',
   params,
   access: { service: ['tenants:manage'] },
   view: TenantConfiguration,
@@ -37,45 +38,41 @@ const tenant = resourceRoutes({
   key: (found) => found.tenant.id,
 });
 
-const removalRoutes = family(
-  { listRemovals: ListTenantRemovals, settings: ServiceSettings },
-  ({ listRemovals, settings }) => [
-    route({
-      tag: 'Tenants',
-      surface: 'admin',
-      access: { service: ['tenants:manage'] },
-      method: 'get',
-      path: '/tenant-removal',
-      summary: 'List removed tenants whose data is still being removed',
-      description: 'A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.',
-      query: ListQuery,
-      responses: { 200: z.array(TenantRemovalView) },
-      async handle({ query }) {
-        return pageOf({
-          all: await listRemovals.execute(),
-          query,
-          address: `${settings.publicUrl}/tenant-removal`,
-          keyOf: ({ tenantId }) => tenantId,
-          toView: ({ tenantId, since, removedRows }) => ({
-            id: tenantId,
-            since: since.toISOString(),
-            removedRows,
-          }),
-        });
-      },
-    }),
-  ],
-);
+const removalRoutes = family({ listRemovals: ListTenantRemovals, settings: ServiceSettings }, ({ listRemovals, settings }) => [
+  route({
+    tag: 'Tenants',
+    surface: 'admin',
+    access: { service: ['tenants:manage'] },
+    method: 'get',
+    path: '/tenant-removal',
+    operationId: 'listTenantRemovals',
+    summary: 'List removed tenants whose data is still being removed',
+    description: 'A tenant is in this list until nothing of it is left. `GET /tenant` lists none of them.',
+    query: ListQuery,
+    responses: { 200: z.array(TenantRemovalView) },
+    async handle({ query }) {
+      return pageOf({
+        all: await listRemovals.execute(),
+        query,
+        address: `${settings.publicUrl}/tenant-removal`,
+        keyOf: ({ tenantId }) => tenantId,
+        toView: ({ tenantId, since, removedRows }) => ({ id: tenantId, since: since.toISOString(), removedRows }),
+      });
+    },
+  }),
+]);
 
 /** Tenants, for accounts that manage the service. */
 export const tenantRoutes = families(
   tenant.list({
+    operationId: 'listTenants',
     summary: 'List all tenants',
     description: 'Without removed tenants, which `GET /tenant-removal` lists until nothing of them is left.',
     by: ListTenants,
   }),
-  tenant.get({ summary: 'Read a tenant' }),
+  tenant.get({ operationId: 'getTenant', summary: 'Read a tenant' }),
   tenant.create({
+    operationId: 'createTenant',
     summary: 'Create a tenant with its keys',
     description:
       'Makes one key chain per usage. With `roles` it also makes the client `<id>-admin`, whose secret is ' +
@@ -85,19 +82,13 @@ export const tenantRoutes = families(
     example: {
       id: 'acme',
       name: 'Acme',
-      roles: [
-        'clients:manage',
-        'issuance:manage',
-        'issuance:offer',
-        'presentation:manage',
-        'presentation:request',
-        'registrar:manage',
-      ],
+      roles: ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage', 'presentation:request', 'registrar:manage'],
     },
     responses: { 201: WrittenTenantView, 409: 'The id, or that of its administrator, is taken' },
     by: CreateTenant,
   }),
   tenant.update({
+    operationId: 'updateTenant',
     summary: 'Change a tenant',
     description:
       'What is left out stays; null for `sessionConfig` or `statusListConfig`, or for a field of them, brings ' +
@@ -109,6 +100,7 @@ export const tenantRoutes = families(
     by: UpdateTenant,
   }),
   tenant.delete({
+    operationId: 'deleteTenant',
     summary: 'Delete a tenant and everything that is its own',
     description:
       'Nothing of it is served any more. What there may be much of is removed in portions, also after this answer, ' +

@@ -1,14 +1,14 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import type { TenantWithClients } from '../../../application/tenants/make-tenant.ts';
 import { Profile } from '../../../domain/shared/finding.ts';
 import { TenantAddress } from '../../../domain/tenants/organization.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
 import { effectiveStatusListConfig, StatusListConfig } from '../../../domain/tenants/tenant.ts';
 import { ClientView, toClientView } from '../clients/client.view.ts';
-import { viewOf } from '../view-of.ts';
-import { Warnings } from '../warnings.ts';
+import { viewOf } from '../output/view-of.ts';
+import { Warnings } from '../output/warnings.ts';
 
-const SessionSettings = z.object({
+const SessionSettings = object({
   ttlSeconds: z.number().int().nullable().describe('Null: the global default'),
   cleanupMode: z.enum(['full', 'anonymize']),
 });
@@ -22,10 +22,7 @@ const fields = {
   statusListConfig: StatusListConfig.nullable().describe('Null: the global defaults'),
   kms: z.string().nullable().describe('Where its next keys are made; null: as `KMS_CONFIG` says'),
   profile: Profile.nullable().describe('Rules that the tenant bound itself to'),
-  endsAt: z.iso
-    .datetime()
-    .nullable()
-    .describe('When it is removed with everything that is its own; null: never'),
+  endsAt: z.iso.datetime().nullable().describe('When it is removed with everything that is its own; null: never'),
   organization: z.string().nullable().describe('Its legal name; null: `name`'),
   organizationIdentifier: z.string().nullable(),
   country: z.string().nullable(),
@@ -35,42 +32,38 @@ const fields = {
   updatedAt: z.iso.datetime(),
 };
 
-export const TenantConfiguration = z
-  .object({ ...fields, clients: z.array(ClientView) })
-  .meta({ id: 'Tenant', description: 'A tenant with its clients' });
+export const TenantConfiguration = object({ ...fields, clients: z.array(ClientView) }).meta({
+  id: 'Tenant',
+  description: 'A tenant with its clients',
+});
 
-export const WrittenTenantView = z
-  .object({
-    ...fields,
-    clients: z.array(ClientView.extend({ secret: z.string().optional().describe('Shown once, when new') })),
-    warnings: Warnings,
-  })
-  .meta({ id: 'WrittenTenant', description: 'A tenant; the secret of a new administrator is shown once' });
+export const WrittenTenantView = object({
+  ...fields,
+  clients: z.array(ClientView.extend({ secret: z.string().optional().describe('Shown once, when new') })),
+  warnings: Warnings,
+}).meta({ id: 'WrittenTenant', description: 'A tenant; the secret of a new administrator is shown once' });
 
-export const TenantRemovalView = z
-  .object({
-    id: z.string(),
-    since: z.iso.datetime().describe('When the tenant was removed'),
-    removedRows: z.number().int().describe('Rows of its data that were removed so far'),
-  })
-  .meta({ id: 'TenantRemoval', description: 'A removed tenant whose data is still being removed' });
+export const TenantRemovalView = object({
+  id: z.string(),
+  since: z.iso.datetime().describe('When the tenant was removed'),
+  removedRows: z.number().int().describe('Rows of its data that were removed so far'),
+}).meta({ id: 'TenantRemoval', description: 'A removed tenant whose data is still being removed' });
 
 /** Warnings come to what was written. */
 const SHOWN = WrittenTenantView.omit({ warnings: true });
 
-export const EffectiveSessionConfig = z
-  .object({ ttlSeconds: z.number().int(), cleanupMode: z.enum(['full', 'anonymize']) })
-  .meta({ id: 'EffectiveSessionStorageConfig', description: 'What holds for new sessions of the tenant' });
+export const EffectiveSessionConfig = object({ ttlSeconds: z.number().int(), cleanupMode: z.enum(['full', 'anonymize']) }).meta({
+  id: 'EffectiveSessionStorageConfig',
+  description: 'What holds for new sessions of the tenant',
+});
 
-export const EffectiveStatusListConfig = z
-  .object({
-    capacity: z.number().int(),
-    bits: z.union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)]),
-    ttl: z.number().int(),
-    immediateUpdate: z.boolean(),
-    enableAggregation: z.boolean(),
-  })
-  .meta({ id: 'EffectiveStatusListConfig', description: 'What holds for status lists made from now on' });
+export const EffectiveStatusListConfig = object({
+  capacity: z.number().int(),
+  bits: z.union([z.literal(1), z.literal(2), z.literal(4), z.literal(8)]),
+  ttl: z.number().int(),
+  immediateUpdate: z.boolean(),
+  enableAggregation: z.boolean(),
+}).meta({ id: 'EffectiveStatusListConfig', description: 'What holds for status lists made from now on' });
 
 export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) {
   const { sessionConfig } = tenant;
@@ -80,10 +73,7 @@ export function toTenantView({ tenant, clients, newSecret }: TenantWithClients) 
       ...toClientView(client, tenant),
       ...(client.clientId === newSecret?.clientId && { secret: newSecret.secret }),
     })),
-    sessionConfig: sessionConfig && {
-      ttlSeconds: sessionConfig.ttlSeconds ?? null,
-      cleanupMode: sessionConfig.cleanupMode ?? 'full',
-    },
+    sessionConfig: sessionConfig && { ttlSeconds: sessionConfig.ttlSeconds ?? null, cleanupMode: sessionConfig.cleanupMode ?? 'full' },
   });
 }
 

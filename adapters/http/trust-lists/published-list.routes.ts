@@ -10,6 +10,8 @@ export const publishedListRoutes = family({ serveTrustList: ServeTrustList }, ({
   route({
     method: 'get',
     path: '/:tenant/trust-list/:id',
+    operationId: 'fetchTrustList',
+    exampleParameters: { id: 'universities' },
     summary: 'Fetch a signed trust list (ETSI TS 119 602)',
     tag: 'Trust lists',
     surface: 'document',

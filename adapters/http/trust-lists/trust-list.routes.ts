@@ -12,7 +12,7 @@ import {
   VersionListQuery,
 } from '../../../application/trust-lists/trust-lists.ts';
 import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
-import { nextPage } from '../next-page.ts';
+import { nextPage } from '../output/next-page.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, reply, route } from '../route.ts';
 import {
@@ -40,12 +40,7 @@ const ENTITIES = [
     type: 'internal',
     issuerKeyChainId: 'signing',
     revocationKeyChainId: 'status-list',
-    info: {
-      name: 'Acme University',
-      country: 'DE',
-      streetAddress: 'Main Street 1',
-      uri: 'https://university.example',
-    },
+    info: { name: 'Acme University', country: 'DE', streetAddress: 'Main Street 1', uri: 'https://university.example' },
   },
 ];
 const EXAMPLE = {
@@ -57,39 +52,35 @@ const EXAMPLE = {
   },
 };
 
-const VERSIONS = {
-  listTrustListVersions: ListTrustListVersions,
-  getTrustListVersion: GetTrustListVersion,
-  settings: ServiceSettings,
-};
+const VERSIONS = { listTrustListVersions: ListTrustListVersions, getTrustListVersion: GetTrustListVersion, settings: ServiceSettings };
 
 const list = resourceRoutes({
   ...common,
   kind: 'trust-list',
   path: '/trust-list',
+  exampleId: 'universities',
   params,
   writes,
   view: TrustListView,
   get: GetTrustList,
-  toView: async (shown, { caller: { configured } }) =>
-    toTrustListView(shown, await configured.tenant(), await configured.keyChains()),
+  toView: async (shown, { caller: { configured } }) => toTrustListView(shown, await configured.tenant(), await configured.keyChains()),
 });
 
 /** The trust lists of a tenant as its administrators write and read them. */
 export const trustListRoutes = families(
-  list.list({ summary: 'List the trust lists', by: ListTrustLists }),
-  list.get({ summary: 'Read a trust list' }),
+  list.list({ operationId: 'listTrustLists', summary: 'List the trust lists', by: ListTrustLists }),
+  list.get({ operationId: 'getTrustList', summary: 'Read a trust list' }),
   family({ getTrustList: GetTrustList }, ({ getTrustList }) => [
     route({
       ...common,
       method: 'get',
       path: '/trust-list/:id/export',
+      operationId: 'exportTrustList',
+      exampleParameters: { id: 'universities' },
       summary: 'Read a trust list in the form in which it is written',
       params,
       responses: { 200: TrustListExportView },
-      async handle({ caller, params: { id } }) {
-        return reply(200, toExportView(await getTrustList.execute(caller, id)));
-      },
+      handle: async ({ caller, params: { id } }) => reply(200, toExportView(await getTrustList.execute(caller, id))),
     }),
   ]),
   family(VERSIONS, ({ listTrustListVersions, getTrustListVersion, settings }) => [
@@ -97,6 +88,8 @@ export const trustListRoutes = families(
       ...common,
       method: 'get',
       path: '/trust-list/:id/versions',
+      operationId: 'listTrustListVersions',
+      exampleParameters: { id: 'universities' },
       summary: 'List what a trust list was before',
       description:
         'The newest first unless stated, without the list as it is now; the latest 50 are kept. The `Link` header with ' +
@@ -115,6 +108,8 @@ export const trustListRoutes = families(
       ...common,
       method: 'get',
       path: '/trust-list/:id/versions/:versionId',
+      operationId: 'getTrustListVersion',
+      exampleParameters: { id: 'universities' },
       summary: 'Read what a trust list was before',
       params: params.extend({ versionId: z.string().max(128) }),
       responses: { 200: TrustListVersionView },
@@ -125,32 +120,34 @@ export const trustListRoutes = families(
     }),
   ]),
   list.create({
+    operationId: 'createTrustList',
     summary: 'Publish a trust list',
     description:
-      'The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal ' +
-      'entity is listed with the CA of its key chains, an external one with the certificates that are given. ' +
-      '`data` says more about the scheme, in the shape of the document; numbers, times and entities in it are ' +
-      'written by the service and refused.',
+      'The list is composed of the entities, signed and published at `/{tenant}/trust-list/{id}`. An internal entity is listed with the ' +
+      'CA of its key chains, an external one with the certificates that are given. `data` says more about the scheme, in the shape of the ' +
+      'document; numbers, times and entities in it are written by the service and refused.',
     body: TrustListReplacement,
     example: EXAMPLE,
     responses: { 409: 'There is a list of this id, or there are 50 already' },
     by: CreateTrustList,
   }),
   list.replace({
+    operationId: 'replaceTrustList',
     summary: 'Replace a trust list',
     body: TrustListReplacement,
     example: { description: 'Nobody at present', entities: [] },
     by: ReplaceTrustList,
   }),
   list.update({
+    operationId: 'updateTrustList',
     summary: 'Change members of a trust list',
-    description:
-      'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
+    description: 'Members are replaced whole; null resets one to its default. An empty change signs the list anew.',
     body: TrustListUpdate,
     example: { entities: ENTITIES },
     by: UpdateTrustList,
   }),
   list.delete({
+    operationId: 'deleteTrustList',
     summary: 'Take a trust list out of publication',
     description: 'A later list of this id goes on from its last sequence number.',
     by: DeleteTrustList,

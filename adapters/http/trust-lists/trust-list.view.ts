@@ -1,45 +1,37 @@
-import { z } from 'zod';
+import { looseObject, object, z } from 'zod';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { withKeyReferences } from '../../../domain/shared/older-names.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
-import {
-  documentOf,
-  type ListVersion,
-  type PublishedList,
-} from '../../../domain/trust-lists/published-list.ts';
+import { documentOf, type ListVersion, type PublishedList } from '../../../domain/trust-lists/published-list.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { CertificateView, toCertificateView } from '../keys/certificate.view.ts';
+import { viewOf } from '../output/view-of.ts';
 import { TenantReference, toTenantReference } from '../shapes.ts';
-import { viewOf } from '../view-of.ts';
 
 const Entities = z
-  .array(z.looseObject({ type: z.enum(['internal', 'external']), info: z.looseObject({ name: z.string() }) }))
+  .array(looseObject({ type: z.enum(['internal', 'external']), info: looseObject({ name: z.string() }) }))
   .describe('As they were written; key chains by both of their names');
-const Document = z
-  .looseObject({
-    LoTE: z.looseObject({
-      ListAndSchemeInformation: z.looseObject({ LoTESequenceNumber: z.number().int() }),
-    }),
-  })
-  .meta({ id: 'TrustListDocument', description: 'The document that is signed (ETSI TS 119 602)' });
+const Document = looseObject({
+  LoTE: looseObject({
+    ListAndSchemeInformation: looseObject({ LoTESequenceNumber: z.number().int() }),
+  }),
+}).meta({ id: 'TrustListDocument', description: 'The document that is signed (ETSI TS 119 602)' });
 
-export const TrustListView = z
-  .object({
-    id: z.string(),
-    description: z.string().nullable(),
-    tenantId: z.string(),
-    tenant: TenantReference,
-    keyChainId: z.string().describe('The key chain that signed'),
-    certId: z.string().describe('The same, by its older name'),
-    cert: CertificateView.nullable().describe('Null: the key chain that signed is gone since'),
-    data: Document,
-    entityConfig: Entities,
-    sequenceNumber: z.number().int().describe('Grows with every write and every signature'),
-    jwt: z.string().describe('The signed list as it is published'),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime().describe('When it was signed last'),
-  })
-  .meta({ id: 'TrustList' });
+export const TrustListView = object({
+  id: z.string(),
+  description: z.string().nullable(),
+  tenantId: z.string(),
+  tenant: TenantReference,
+  keyChainId: z.string().describe('The key chain that signed'),
+  certId: z.string().describe('The same, by its older name'),
+  cert: CertificateView.nullable().describe('Null: the key chain that signed is gone since'),
+  data: Document,
+  entityConfig: Entities,
+  sequenceNumber: z.number().int().describe('Grows with every write and every signature'),
+  jwt: z.string().describe('The signed list as it is published'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime().describe('When it was signed last'),
+}).meta({ id: 'TrustList' });
 
 export function toTrustListView(list: PublishedList, tenant: Tenant, chains: readonly KeyChain[]) {
   const signer = chains.find((chain) => chain.id === list.signedBy);
@@ -58,22 +50,20 @@ function contentOf(list: PublishedList) {
   return { data, entityConfig: list.entities.map(withKeyReferences) };
 }
 
-export const TrustListVersionView = z
-  .object({
-    id: z.string(),
-    trustListId: z.string(),
-    trustList: z.object({ id: z.string(), description: z.string().nullable() }),
-    tenantId: z.string(),
-    sequenceNumber: z.number().int(),
-    data: Document,
-    entityConfig: Entities,
-    jwt: z.string(),
-    createdAt: z.iso.datetime().describe('When it was signed'),
-  })
-  .meta({
-    id: 'TrustListVersion',
-    description: 'A trust list as it was before it was written or signed anew',
-  });
+export const TrustListVersionView = object({
+  id: z.string(),
+  trustListId: z.string(),
+  trustList: object({ id: z.string(), description: z.string().nullable() }),
+  tenantId: z.string(),
+  sequenceNumber: z.number().int(),
+  data: Document,
+  entityConfig: Entities,
+  jwt: z.string(),
+  createdAt: z.iso.datetime().describe('When it was signed'),
+}).meta({
+  id: 'TrustListVersion',
+  description: 'A trust list as it was before it was written or signed anew',
+});
 
 export function toVersionView({ id, list }: ListVersion, tenantId: string) {
   return viewOf(TrustListVersionView, {
@@ -87,16 +77,14 @@ export function toVersionView({ id, list }: ListVersion, tenantId: string) {
   });
 }
 
-export const TrustListExportView = z
-  .object({
-    id: z.string(),
-    keyChainId: z.string().nullable(),
-    certId: z.string().nullable(),
-    description: z.string().optional(),
-    entities: Entities,
-    data: TrustListData.optional(),
-  })
-  .meta({ id: 'TrustListExport', description: 'What POST and PUT take to make this list' });
+export const TrustListExportView = object({
+  id: z.string(),
+  keyChainId: z.string().nullable(),
+  certId: z.string().nullable(),
+  description: z.string().optional(),
+  entities: Entities,
+  data: TrustListData.optional(),
+}).meta({ id: 'TrustListExport', description: 'What POST and PUT take to make this list' });
 
 /** Members that were left to their defaults are left out again, or null where the contract names them. */
 export function toExportView(list: PublishedList) {

@@ -6,10 +6,7 @@ import {
   ReplacePresentationConfiguration,
   UpdatePresentationConfiguration,
 } from '../../../application/verification/presentation-configurations.ts';
-import {
-  PresentationConfigurationBody,
-  PresentationConfigurationUpdate,
-} from '../../../domain/verification/configuration.ts';
+import { PresentationConfigurationBody, PresentationConfigurationUpdate } from '../../../domain/verification/configuration.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families } from '../route.ts';
 import { PresentationConfigurationView, toConfigurationView } from './configuration.view.ts';
@@ -21,14 +18,7 @@ const EXAMPLE = {
   id: 'name-check',
   description: 'Who is the visitor?',
   dcql_query: {
-    credentials: [
-      {
-        id: 'pid',
-        format: 'dc+sd-jwt',
-        meta: { vct_values: ['urn:eudi:pid:1'] },
-        claims: [{ path: ['given_name'] }],
-      },
-    ],
+    credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:eudi:pid:1'] }, claims: [{ path: ['given_name'] }] }],
   },
   trustAnchors: [{ keyChainId: 'signing' }],
   lifeTime: 300,
@@ -40,6 +30,7 @@ const configuration = resourceRoutes({
   kind: 'presentation-configuration',
   tag: 'Verifier',
   path: '/verifier/config',
+  exampleId: 'name-check',
   params: z.object({ id: z.string().max(128) }),
   access: { anyOf: ['presentation:manage', 'presentation:request'] },
   writes: { access: { anyOf: ['presentation:manage'] } },
@@ -51,19 +42,19 @@ const configuration = resourceRoutes({
 /** What a tenant asks wallets for. */
 export const presentationConfigurationRoutes = families(
   configuration.list({
+    operationId: 'listPresentationConfigurations',
     summary: 'List the presentation configurations',
     description: 'A restricted client sees those that it may use.',
     by: ListPresentationConfigurations,
   }),
-  configuration.get({ summary: 'Read a presentation configuration' }),
+  configuration.get({ operationId: 'getPresentationConfiguration', summary: 'Read a presentation configuration' }),
   configuration.create({
+    operationId: 'replacePresentationConfiguration',
     summary: 'Create or replace a presentation configuration',
     description:
-      'Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is ' +
-      'the certificate under which this tenant issues. ' +
-      'Trust lists among them are fetched: `warnings` names each that cannot be used now and why, and an address of something ' +
-      'else is a 400. ' +
-      'A webhook key given as `***` stays the stored one while address and header are unchanged.',
+      'Credentials are accepted under `trustAnchors` only, and without one none is; `{"keyChainId":"signing"}` is the certificate under ' +
+      'which this tenant issues. Trust lists among them are fetched: `warnings` names each that cannot be used now and why, and an ' +
+      'address of something else is a 400. A webhook key given as `***` stays the stored one while address and header are unchanged.',
     body: PresentationConfigurationBody,
     bodyLimit: BODY_LIMIT,
     example: EXAMPLE,
@@ -71,6 +62,7 @@ export const presentationConfigurationRoutes = families(
     by: { reporting: ReplacePresentationConfiguration },
   }),
   configuration.update({
+    operationId: 'updatePresentationConfiguration',
     summary: 'Change members of a presentation configuration',
     description: 'Members are replaced whole; null resets one to its default.',
     body: PresentationConfigurationUpdate,
@@ -79,6 +71,7 @@ export const presentationConfigurationRoutes = families(
     by: { reporting: UpdatePresentationConfiguration },
   }),
   configuration.delete({
+    operationId: 'deletePresentationConfiguration',
     summary: 'Remove a presentation configuration',
     responses: { 409: 'A credential configuration asks for it' },
     by: DeletePresentationConfiguration,

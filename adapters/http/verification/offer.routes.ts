@@ -1,56 +1,52 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { CreatePresentationRequest } from '../../../application/verification/create-presentation-request.ts';
 import { PresentationRequestBody } from '../../../application/verification/presentation-request.ts';
-import { answerNameOf } from '../idempotency.ts';
+import { answerNameOf } from '../input/idempotency.ts';
 import { family, reply, route } from '../route.ts';
 import { PageUrl } from '../sessions/offer-page.routes.ts';
 import { DcApiRequestsView } from './wallet.routes.ts';
 
-const OfferView = z
-  .object({
-    uri: z
-      .string()
-      .describe(
-        'Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: where the page fetches the request and posts `data` ' +
-          'of the credential that it got',
-      ),
-    session: z.string().describe('For polling and events; never shown to a wallet'),
-    crossDeviceUri: z
-      .string()
-      .optional()
-      .describe(
-        'For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no ' +
-          'response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration: no ' +
-          'result counts there without the response_code, which another device cannot bring back',
-      ),
-    pageUrl: PageUrl,
-    dcApi: DcApiRequestsView.optional(),
-  })
-  .meta({ id: 'PresentationOffer' });
+const OfferView = object({
+  uri: z
+    .string()
+    .describe(
+      'Starts the wallet on the device of the browser; for a QR code use `crossDeviceUri`. With dc-api: where the page fetches the request and posts `data` ' +
+        'of the credential that it got',
+    ),
+  session: z.string().describe('For polling and events; never shown to a wallet'),
+  crossDeviceUri: z
+    .string()
+    .optional()
+    .describe(
+      'For a QR code. Belongs to the same session as `uri`; the wallet that uses it is not redirected to `redirectUri` and gets no ' +
+        'response_code, so follow the session by its events. Absent with dc-api, and with `requireResponseCode: true` in the configuration: no ' +
+        'result counts there without the response_code, which another device cannot bring back',
+    ),
+  pageUrl: PageUrl,
+  dcApi: DcApiRequestsView.optional(),
+}).meta({ id: 'PresentationOffer' });
 
-export const presentationOfferRoutes = family(
-  { createPresentationRequest: CreatePresentationRequest },
-  ({ createPresentationRequest }) => [
-    route({
-      method: 'post',
-      path: '/verifier/offer',
-      rateLimit: { group: 'offer', perClient: true },
-      summary: 'Ask a wallet for a presentation',
-      tag: 'Verifier',
-      surface: 'admin',
-      access: { anyOf: ['presentation:request', 'presentation:manage'], remembered: true },
-      body: PresentationRequestBody,
-      example: { response_type: 'uri', requestId: 'name-check' },
-      responses: {
-        201: OfferView,
-        404: 'There is no such configuration',
-        409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
-      },
-      isRepeatable: true,
-      async handle({ caller, body, request }) {
-        const name = answerNameOf('/verifier/offer', caller, body, request);
-        return reply(201, await createPresentationRequest.execute(caller, body, name));
-      },
-    }),
-  ],
-);
+export const presentationOfferRoutes = family({ createPresentationRequest: CreatePresentationRequest }, ({ createPresentationRequest }) => [
+  route({
+    method: 'post',
+    path: '/verifier/offer',
+    operationId: 'createPresentationRequest',
+    rateLimit: { group: 'offer', perClient: true },
+    summary: 'Ask a wallet for a presentation',
+    tag: 'Verifier',
+    surface: 'admin',
+    access: { anyOf: ['presentation:request', 'presentation:manage'], remembered: true },
+    body: PresentationRequestBody,
+    example: { response_type: 'uri', requestId: 'name-check' },
+    responses: {
+      201: OfferView,
+      404: 'There is no such configuration',
+      409: 'The `Idempotency-Key` was used for another request; or, with the code `session_quota_exceeded`, the open sessions of the tenant have as many bytes as the operator allows',
+    },
+    isRepeatable: true,
+    async handle({ caller, body, request }) {
+      const name = answerNameOf('/verifier/offer', caller, body, request);
+      return reply(201, await createPresentationRequest.execute(caller, body, name));
+    },
+  }),
+]);

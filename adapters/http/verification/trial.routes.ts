@@ -1,67 +1,61 @@
-import { z } from 'zod';
+import { object, z } from 'zod';
 import { TryPresentation } from '../../../application/verification/try-presentation.ts';
+import { SUPPORTED_FORMATS } from '../../../domain/dcql/formats.ts';
 import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
 import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
-import { SUPPORTED_FORMATS } from '../../../domain/verification/dcql/formats.ts';
 import { family, reply, route } from '../route.ts';
 import { CheckView } from '../sessions/session-reasons.view.ts';
 
 /** A DeviceResponse with the largest portrait, in hexadecimal. */
 const MAX_PASTED_LENGTH = 2_400_000;
 
-const PresentationToTry = z
-  .object({
-    presentation: z
-      .string()
-      .min(1)
-      .max(MAX_PASTED_LENGTH)
-      .describe(
-        'An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, ' +
-          'base64 or hexadecimal; or a vp_token in JSON, also within what the Digital Credentials API returns',
-      ),
-  })
-  .meta({ id: 'PresentationToTry' });
+const PresentationToTry = object({
+  presentation: z
+    .string()
+    .min(1)
+    .max(MAX_PASTED_LENGTH)
+    .describe(
+      'An SD-JWT VC with or without key binding; a DeviceResponse, a document of one or an IssuerSigned (ISO/IEC 18013-5) in base64url, ' +
+        'base64 or hexadecimal; or a vp_token in JSON, also within what the Digital Credentials API returns',
+    ),
+}).meta({ id: 'PresentationToTry' });
 
 const Paths = z.array(z.array(z.union([z.string(), z.number(), z.null()])));
 
-const TrialView = z
-  .object({
-    presentations: z.array(
-      z.object({
-        format: z.enum(SUPPORTED_FORMATS),
-        types: z.array(z.string()).describe('As it says itself, verified or not'),
-        shown: Paths.optional().describe(
-          'Where its claims stand, without their values, verified or not; absent where it cannot be taken apart',
-        ),
-        queries: z
-          .array(
-            z.object({
-              id: z.string().describe('Id of the credential query'),
-              result: z.enum(['passed', 'failed']),
-              reason: z.enum(REFUSAL_REASONS).optional(),
-              missing: Paths.describe('Claims that it asks for and that are not there, verified or not'),
-              report: z.array(CheckView).describe('The checks, in their order, up to the one that failed'),
-            }),
-          )
-          .describe('Each credential query of its format, or the one that it came for'),
-      }),
-    ),
-    missing: z
-      .array(z.string())
-      .describe(
-        'What the question would still lack: ids of credential queries, or credential_sets with their position',
+const TrialView = object({
+  presentations: z.array(
+    object({
+      format: z.enum(SUPPORTED_FORMATS),
+      types: z.array(z.string()).describe('As it says itself, verified or not'),
+      shown: Paths.optional().describe(
+        'Where its claims stand, without their values, verified or not; absent where it cannot be taken apart',
       ),
-    untried: z
-      .array(z.string())
-      .describe('Checks that need a request and the wallet that answers it: nobody looked at them'),
-  })
-  .meta({ id: 'PresentationTrial', description: 'What a presentation would be worth to a question' });
+      queries: z
+        .array(
+          object({
+            id: z.string().describe('Id of the credential query'),
+            result: z.enum(['passed', 'failed']),
+            reason: z.enum(REFUSAL_REASONS).optional(),
+            missing: Paths.describe('Claims that it asks for and that are not there, verified or not'),
+            report: z.array(CheckView).describe('The checks, in their order, up to the one that failed'),
+          }),
+        )
+        .describe('Each credential query of its format, or the one that it came for'),
+    }),
+  ),
+  missing: z
+    .array(z.string())
+    .describe('What the question would still lack: ids of credential queries, or credential_sets with their position'),
+  untried: z.array(z.string()).describe('Checks that need a request and the wallet that answers it: nobody looked at them'),
+}).meta({ id: 'PresentationTrial', description: 'What a presentation would be worth to a question' });
 
 /** A question is tried before a wallet is asked. */
 export const presentationTrialRoutes = family({ tryPresentation: TryPresentation }, ({ tryPresentation }) => [
   route({
     method: 'post',
     path: '/verifier/config/:id/try',
+    operationId: 'tryPresentation',
+    exampleParameters: { id: 'name-check' },
     rateLimit: { group: 'offer', perClient: true },
     summary: 'Try a presentation configuration with a presentation',
     description:
@@ -71,7 +65,7 @@ export const presentationTrialRoutes = family({ tryPresentation: TryPresentation
     tag: 'Verifier',
     surface: 'admin',
     access: { anyOf: ['presentation:manage'] },
-    params: z.object({ id: z.string().max(128) }),
+    params: object({ id: z.string().max(128) }),
     body: PresentationToTry,
     bodyLimit: MAX_RESPONSE_BYTES,
     example: { presentation: 'eyJhbGciOiJFUzI1NiJ9.eyJ2Y3QiOiJ1cm46ZXVkaTpwaWQ6MSJ9.c2lnbmF0dXJl~' },

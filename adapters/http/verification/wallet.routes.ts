@@ -1,9 +1,6 @@
-import { z } from 'zod';
+import { looseObject, object, z } from 'zod';
 import { ReceiveDcApiResponse, ReceiveResponse } from '../../../application/verification/receive-response.ts';
-import {
-  ServeDcApiRequest,
-  ServeRequestObject,
-} from '../../../application/verification/serve-request-object.ts';
+import { ServeDcApiRequest, ServeRequestObject } from '../../../application/verification/serve-request-object.ts';
 import { ShowPresented } from '../../../application/verification/show-presented.ts';
 import { CROSS_DEVICE } from '../../../application/verification/wallet-link.ts';
 import { MAX_RESPONSE_BYTES } from '../../../domain/formats/credential-size.ts';
@@ -19,10 +16,7 @@ const common = { tag: 'Wallet: presentation', surface: 'vp', access: 'public' } 
 const MEDIA_TYPE = 'application/oauth-authz-req+jwt';
 
 /** Names a request to wallets and pages. */
-const params = z.object({
-  tenant: z.string().transform((id) => id as TenantId),
-  requestId: z.string().transform((id) => id as PublicId),
-});
+const params = object({ tenant: z.string().transform((id) => id as TenantId), requestId: z.string().transform((id) => id as PublicId) });
 const served = {
   ...common,
   path: '/:tenant/request/:requestId',
@@ -47,27 +41,23 @@ function keyed(requestId: string): { readonly id: PublicId; readonly key: string
   return { id: id as PublicId, key };
 }
 
-const WalletForm = z
-  .object({ wallet_nonce: z.string().optional(), wallet_metadata: z.string().optional() })
-  .meta({ id: 'RequestObjectFetch' });
+const WalletForm = object({ wallet_nonce: z.string().optional(), wallet_metadata: z.string().optional() }).meta({
+  id: 'RequestObjectFetch',
+});
 
 /** What the API document says of it. */
-const DescribedFetch = z
-  .object({
-    wallet_nonce: z.string().max(512).meta({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }).optional(),
-    wallet_metadata: z.string().optional().describe('JSON (OpenID4VP 1.0 section 5.10)'),
-  })
-  .catchall(z.string());
+const DescribedFetch = object({
+  wallet_nonce: z.string().max(512).meta({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }).optional(),
+  wallet_metadata: z.string().optional().describe('JSON (OpenID4VP 1.0 section 5.10)'),
+}).catchall(z.string());
 
-const ResponseForm = z
-  .object({
-    vp_token: z.string().optional().describe('JSON; with response mode direct_post'),
-    response: z.string().optional().describe('Compact JWE; with response mode direct_post.jwt'),
-    state: z.string().optional(),
-    error: z.string().optional(),
-    error_description: z.string().optional(),
-  })
-  .meta({ id: 'PresentationResponse' });
+const ResponseForm = object({
+  vp_token: z.string().optional().describe('JSON; with response mode direct_post'),
+  response: z.string().optional().describe('Compact JWE; with response mode direct_post.jwt'),
+  state: z.string().optional(),
+  error: z.string().optional(),
+  error_description: z.string().optional(),
+}).meta({ id: 'PresentationResponse' });
 
 /** What wallets call (OpenID4VP 1.0 sections 5.10 and 8.2). */
 export const presentationWalletRoutes = family(
@@ -76,26 +66,25 @@ export const presentationWalletRoutes = family(
     route({
       ...served,
       method: 'get',
+      operationId: 'fetchPresentationRequest',
       summary: 'Fetch a presentation request',
-      async handle({ params: { tenant, requestId } }) {
-        return requestObject(await serveRequestObject.execute(tenant, requestId));
-      },
+      handle: async ({ params: { tenant, requestId } }) => requestObject(await serveRequestObject.execute(tenant, requestId)),
     }),
     route({
       ...served,
       method: 'post',
+      operationId: 'fetchPresentationRequestForWallet',
       summary: 'Fetch a presentation request with what the wallet supports',
       body: WalletForm,
       described: { form: DescribedFetch },
       bodyKind: 'form',
       example: { wallet_nonce: 'qPmxiNFCR3QTm19POc8u' },
-      async handle({ params: { tenant, requestId }, body }) {
-        return requestObject(await serveRequestObject.execute(tenant, requestId, body));
-      },
+      handle: async ({ params: { tenant, requestId }, body }) => requestObject(await serveRequestObject.execute(tenant, requestId, body)),
     }),
     route({
       ...servedToOtherDevice,
       method: 'get',
+      operationId: 'fetchCrossDeviceRequest',
       summary: 'Fetch a presentation request on another device than the browser',
       async handle({ params: { tenant, requestId } }) {
         const { id, key } = keyed(requestId);
@@ -105,6 +94,7 @@ export const presentationWalletRoutes = family(
     route({
       ...servedToOtherDevice,
       method: 'post',
+      operationId: 'fetchCrossDeviceRequestForWallet',
       summary: 'Fetch a presentation request on another device, with what the wallet supports',
       body: WalletForm,
       described: { form: DescribedFetch },
@@ -119,6 +109,7 @@ export const presentationWalletRoutes = family(
       ...common,
       method: 'post',
       path: '/:tenant/response/:requestId',
+      operationId: 'respondToPresentationRequest',
       summary: 'Answer a presentation request',
       params,
       body: ResponseForm,
@@ -127,10 +118,9 @@ export const presentationWalletRoutes = family(
       bodyLimit: MAX_RESPONSE_BYTES,
       example: { response: '<encrypted response>' },
       responses: {
-        200: z.object({ redirect_uri: z.string() }).meta({
+        200: object({ redirect_uri: z.string() }).meta({
           id: 'PresentationReply',
-          description:
-            'Where the wallet sends the browser: the address of the request, else a page that tells the user to go back',
+          description: 'Where the wallet sends the browser: the address of the request, else a page that tells the user to go back',
         }),
         400: 'Not accepted, or answered already',
         404: 'No such request',
@@ -138,8 +128,7 @@ export const presentationWalletRoutes = family(
         413: 'Larger than 2.5 MiB',
         415: 'Not a form',
       },
-      onUnreadBody: ({ tenant, requestId }, error, id) =>
-        receiveResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
+      onUnreadBody: ({ tenant, requestId }, error, id) => receiveResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
       async handle({ params: { tenant, requestId }, body, request }) {
         const { redirect_uri } = await receiveResponse.execute(tenant, requestId, body, request.requestId);
         return reply(200, { redirect_uri });
@@ -156,6 +145,7 @@ export const presentedRoutes = family({ showPresented: ShowPresented }, ({ showP
     access: 'public',
     method: 'get',
     path: '/:tenant/presented',
+    operationId: 'showPresentedPage',
     summary: 'Tell the user to go back to where they came from',
     description: 'What `redirect_uri` of an answer names for requests without an address of their own.',
     params: TenantPath,
@@ -172,37 +162,27 @@ function requestObject(text: string): Reply {
   return { status: 200, text, contentType: MEDIA_TYPE };
 }
 
-export const DcApiRequestsView = z
-  .object({
-    requests: z.array(z.object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })),
-  })
-  .meta({
-    id: 'DigitalCredentialRequests',
-    description: 'The member `digital` of navigator.credentials.get',
-  });
+export const DcApiRequestsView = object({
+  requests: z.array(object({ protocol: z.string(), data: z.record(z.string(), z.unknown()) })),
+}).meta({
+  id: 'DigitalCredentialRequests',
+  description: 'The member `digital` of navigator.credentials.get',
+});
 
-const ResponseData = z
-  .looseObject({
-    vp_token: z.unknown().optional().describe('In the clear'),
-    response: z.unknown().optional().describe('Compact JWE'),
-    error: z.unknown().optional(),
-  })
-  .meta({ id: 'DigitalCredentialResponse', description: 'The member `data` of the credential' });
+const ResponseData = looseObject({
+  vp_token: z.unknown().optional().describe('In the clear'),
+  response: z.unknown().optional().describe('Compact JWE'),
+  error: z.unknown().optional(),
+}).meta({ id: 'DigitalCredentialResponse', description: 'The member `data` of the credential' });
 
 /** What the API document says of it; other members are passed over. */
-const DescribedResponse = z
-  .object({
-    vp_token: z.record(z.string(), z.array(z.string())).optional().describe('In the clear'),
-    response: z.string().optional().describe('Compact JWE'),
-    error: z.string().optional(),
-  })
-  .catchall(z.string());
+const DescribedResponse = object({
+  vp_token: z.record(z.string(), z.array(z.string())).optional().describe('In the clear'),
+  response: z.string().optional().describe('Compact JWE'),
+  error: z.string().optional(),
+}).catchall(z.string());
 
-const ofPages = {
-  ...common,
-  path: '/:tenant/dc-api/:requestId',
-  params,
-} as const;
+const ofPages = { ...common, path: '/:tenant/dc-api/:requestId', params } as const;
 
 /** What pages call that ask with the Digital Credentials API (OpenID4VP 1.0 appendix A). */
 export const dcApiRoutes = family(
@@ -211,30 +191,29 @@ export const dcApiRoutes = family(
     route({
       ...ofPages,
       method: 'get',
+      operationId: 'fetchDigitalCredentialRequests',
       summary: 'Fetch a request for the Digital Credentials API',
       responses: { 200: DcApiRequestsView, 404: 'No such request', 410: 'Expired, or answered already' },
-      async handle({ params: { tenant, requestId } }) {
-        return reply(200, await serveDcApiRequest.execute(tenant, requestId));
-      },
+      handle: async ({ params: { tenant, requestId } }) => reply(200, await serveDcApiRequest.execute(tenant, requestId)),
     }),
     route({
       ...ofPages,
       method: 'post',
+      operationId: 'respondToDigitalCredentialRequest',
       summary: 'Hand over what the Digital Credentials API answered',
       body: ResponseData,
       described: { json: DescribedResponse },
       bodyLimit: MAX_RESPONSE_BYTES,
       example: { error: 'access_denied' },
       responses: {
-        200: z.object({}).meta({ description: 'Taken in; the result is in the session' }),
+        200: object({}).meta({ description: 'Taken in; the result is in the session' }),
         400: 'Not accepted, or answered already',
         404: 'No such request',
         410: 'Expired',
         413: 'Larger than 2.5 MiB',
         415: 'Not JSON',
       },
-      onUnreadBody: ({ tenant, requestId }, error, id) =>
-        receiveDcApiResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
+      onUnreadBody: ({ tenant, requestId }, error, id) => receiveDcApiResponse.unread(tenant as TenantId, requestId as PublicId, id, error),
       async handle({ params: { tenant, requestId }, body, request }) {
         await receiveDcApiResponse.execute(tenant, requestId, body as JsonObject, request.requestId);
         return reply(200, {});

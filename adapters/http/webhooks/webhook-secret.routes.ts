@@ -1,12 +1,44 @@
+import { object, z } from 'zod';
 import {
   GetWebhookSecret,
   RotateWebhookSecret,
+  type SigningState,
   UpdateWebhookSecret,
 } from '../../../application/webhooks/webhook-secrets.ts';
 import { WebhookSecretRotation, WebhookSecretUpdate } from '../../../domain/webhooks/webhook-secret.ts';
+import { viewOf } from '../output/view-of.ts';
 import { resourceRoutes } from '../resource-routes.ts';
 import { families, family, route, show } from '../route.ts';
-import { NewWebhookSecretView, toWebhookSecretView, WebhookSecretView } from './webhook-secret.view.ts';
+
+const FormerSecretView = object({
+  createdAt: z.iso.datetime(),
+  signsUntil: z.iso.datetime().describe('Until then calls bear a signature of it, too'),
+});
+
+const WebhookSecretView = object({
+  signing: WebhookSecretUpdate.shape.signing,
+  createdAt: z.iso
+    .datetime()
+    .nullable()
+    .describe('When the present secret was made; null: nobody was told one yet, and nobody can check what signs'),
+  former: z.array(FormerSecretView).describe('Former secrets that sign still, the newest first; at most 3'),
+}).meta({
+  id: 'WebhookSecret',
+  description: 'What calls of backends are signed with. Secrets are never shown.',
+});
+
+const NewWebhookSecretView = object({
+  ...WebhookSecretView.shape,
+  secret: z.string().describe('`whsec_` and base64. Shown once. Save it now.'),
+}).meta({ id: 'CreatedWebhookSecret', description: 'A new secret, which signs from now on' });
+
+function toWebhookSecretView({ stored, signing }: SigningState) {
+  return viewOf(WebhookSecretView, {
+    signing: stored.signing,
+    createdAt: stored.current?.createdAt ?? null,
+    former: signing.map((former) => viewOf(FormerSecretView, former)),
+  });
+}
 
 const common = {
   tag: 'Webhooks',
@@ -30,10 +62,12 @@ const secret = resourceRoutes({
 /** What the calls of the tenant's backends are signed with. */
 export const webhookSecretRoutes = families(
   secret.get({
+    operationId: 'getWebhookSecret',
     summary: 'Read how calls of backends are signed',
     description: 'Secrets are never shown; one who lost the secret rotates it.',
   }),
   secret.update({
+    operationId: 'updateWebhookSecret',
     summary: 'Switch the signatures of calls of backends on or off',
     description:
       'Needs both roles. Every call is signed unless this says otherwise. Without signatures backends have the key of a webhook alone, ' +
@@ -47,6 +81,7 @@ export const webhookSecretRoutes = families(
       ...written,
       method: 'post',
       path: '/webhook-secret/rotate',
+      operationId: 'rotateWebhookSecret',
       summary: 'Make a new secret for calls of backends',
       description:
         'Needs both roles. The new secret is returned here, once. Until the end of the overlap calls bear a signature of each secret; ' +

@@ -1,14 +1,14 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { boundedBytes, watchedCache } from '../../../application/bounded.ts';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
+import { boundedBytes, watchedCache } from '../../../application/tenant-cache/bounded.ts';
 import { rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import { localKeyPlace, type SigningKey, type StoredKey } from '../../../domain/keys/signing-key.ts';
 import { CURVES, type PublicJwk, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
-import { publicHalf, readPrivateKey } from '../private-key.ts';
+import { parsePrivateKey, publicHalf } from '../private-key.ts';
 
 const OPEN_KEY_BYTES = 24 * 1024 * 1024;
 /** What the library holds for one, beside what it was opened from. */
@@ -21,11 +21,7 @@ type Ports = {
   readonly random: Random;
 };
 
-type OpenKey = {
-  readonly sealedKey: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly key: KeyObject;
-};
+type OpenKey = { readonly sealedKey: string; readonly algorithm: SigningAlgorithm; readonly key: KeyObject };
 
 /**
  * Keys in the service's own database: PKCS#8 sealed for exactly one tenant and key. Signing is synchronous and
@@ -35,9 +31,7 @@ export class LocalKms extends KmsProvider {
   readonly #ports: Ports;
   readonly #open = watchedCache(
     'local-keys',
-    new LRUCache<string, OpenKey>(
-      boundedBytes<OpenKey>(OPEN_KEY_BYTES, ({ sealedKey }) => KEY_BYTES + sealedKey.length),
-    ),
+    new LRUCache<string, OpenKey>(boundedBytes<OpenKey>(OPEN_KEY_BYTES, ({ sealedKey }) => KEY_BYTES + sealedKey.length)),
   );
 
   constructor(ports: Ports) {
@@ -47,13 +41,12 @@ export class LocalKms extends KmsProvider {
 
   override async generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
     const { kty, name } = CURVES[algorithm];
-    const { privateKey } =
-      kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
+    const { privateKey } = kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
     return this.#store(tenantId, algorithm, privateKey, publicHalf(privateKey));
   }
 
   override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
-    const { key, publicJwk, algorithm } = readPrivateKey(material);
+    const { key, publicJwk, algorithm } = parsePrivateKey(material);
     return this.#store(tenantId, algorithm, key, publicJwk);
   }
 
@@ -82,16 +75,13 @@ export class LocalKms extends KmsProvider {
   #opened({ tenantId, handle, sealedKey }: SigningKey): OpenKey {
     const at = localKeyPlace(tenantId, handle.keyId);
     const known = this.#open.get(at);
-    if (known !== undefined && known.sealedKey === sealedKey && known.algorithm === handle.algorithm)
-      return known;
+    if (known !== undefined && known.sealedKey === sealedKey && known.algorithm === handle.algorithm) return known;
     if (sealedKey === undefined) throw new Error(`The local key ${handle.keyId} has no stored private half.`);
 
     const der = this.#ports.cipher.open(sealedKey, at);
-    const { key, algorithm } = readPrivateKey(der);
+    const { key, algorithm } = parsePrivateKey(der);
     der.fill(0);
-    if (algorithm !== handle.algorithm) {
-      throw new Error(`The local key ${handle.keyId} is for ${algorithm}, not for ${handle.algorithm}.`);
-    }
+    if (algorithm !== handle.algorithm) throw new Error(`The local key ${handle.keyId} is for ${algorithm}, not for ${handle.algorithm}.`);
     const opened: OpenKey = { sealedKey, algorithm, key };
     this.#open.set(at, opened);
     return opened;

@@ -1,11 +1,6 @@
-import { readElement, TAG } from '../../../domain/formats/der/reader.ts';
-import {
-  CURVES,
-  type PublicJwk,
-  readPublicJwk,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from '../../../domain/shared/jwk.ts';
+import { parseElement, TAG } from '../../../domain/formats/der/reader.ts';
+import { CURVES, type PublicJwk, parsePublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
+import { valueOrUndefined } from '../../../domain/shared/value-or-undefined.ts';
 import { CKF, CKK, CKM, type MechanismInfo } from './cryptoki.ts';
 
 type Mechanisms = {
@@ -25,11 +20,12 @@ export const MECHANISMS: Readonly<Record<SigningAlgorithm, Mechanisms>> = {
   ES384: { ...EC, bits: 384, curve: [Buffer.from('06052b81040022', 'hex')] },
   ES512: { ...EC, bits: 521, curve: [Buffer.from('06052b81040023', 'hex')] },
   EdDSA: {
-    ...{ generate: CKM.ecEdwardsKeyPairGen, sign: CKM.eddsa, keyType: CKK.ecEdwards, bits: 255 },
+    generate: CKM.ecEdwardsKeyPairGen,
+    sign: CKM.eddsa,
+    keyType: CKK.ecEdwards,
+    bits: 255,
     // 1.3.101.112 of RFC 8410, the printable name of version 3.0, and the identifier that came before both
-    curve: ['06032b6570', '130c656477617264733235353139', '06092b06010401da470f01'].map((hex) =>
-      Buffer.from(hex, 'hex'),
-    ),
+    curve: ['06032b6570', '130c656477617264733235353139', '06092b06010401da470f01'].map((hex) => Buffer.from(hex, 'hex')),
   },
 };
 
@@ -58,17 +54,13 @@ export function publicJwkOf(value: Buffer, algorithm: SigningAlgorithm): PublicJ
   const length = kty === 'OKP' ? bytes : 1 + 2 * bytes;
   const point = value.length === length ? value : contentOf(value);
   if (point?.length !== length) return undefined;
-  if (kty === 'OKP') return readPublicJwk({ kty, crv, x: point.toString('base64url') });
+  if (kty === 'OKP') return parsePublicJwk({ kty, crv, x: point.toString('base64url') });
   // SEC 1 section 2.3.3: uncompressed
   if (point[0] !== 4) return undefined;
   const [x, y] = [point.subarray(1, 1 + bytes), point.subarray(1 + bytes)];
-  return readPublicJwk({ kty, crv, x: x.toString('base64url'), y: y.toString('base64url') });
+  return parsePublicJwk({ kty, crv, x: x.toString('base64url'), y: y.toString('base64url') });
 }
 
 function contentOf(value: Buffer): Buffer | undefined {
-  try {
-    return readElement(value, TAG.octetString).content;
-  } catch {
-    return undefined;
-  }
+  return valueOrUndefined(() => parseElement(value, TAG.octetString).content);
 }

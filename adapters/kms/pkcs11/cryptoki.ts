@@ -6,11 +6,7 @@ export type Attribute = { readonly type: number; readonly value?: number | boole
 type Mechanism = { readonly mechanism: number };
 
 /** What a token says of a mechanism. Key sizes of elliptic curves are in bits. */
-export type MechanismInfo = {
-  readonly minKeySize: number;
-  readonly maxKeySize: number;
-  readonly flags: number;
-};
+export type MechanismInfo = { readonly minKeySize: number; readonly maxKeySize: number; readonly flags: number };
 
 /** The functions of PKCS#11 2.40 that are used, as the package `pkcs11js` offers them. They throw its errors. */
 export type Cryptoki = {
@@ -36,11 +32,7 @@ export type Cryptoki = {
   C_FindObjectsInit(session: Handle, template: readonly Attribute[]): void;
   C_FindObjects(session: Handle, most: number): Handle[];
   C_FindObjectsFinal(session: Handle): void;
-  C_GetAttributeValue(
-    session: Handle,
-    object: Handle,
-    template: readonly Attribute[],
-  ): readonly { readonly value: Buffer }[];
+  C_GetAttributeValue(session: Handle, object: Handle, template: readonly Attribute[]): readonly { readonly value: Buffer }[];
   C_SignInit(session: Handle, mechanism: Mechanism, key: Handle): void;
   /** @returns the part of `room` that the signature takes. */
   C_Sign(session: Handle, data: Buffer, room: Buffer): Buffer;
@@ -68,12 +60,7 @@ export const CKA = {
 } as const;
 export const CKO = { privateKey: 3 } as const;
 export const CKK = { ec: 0x03, ecEdwards: 0x40 } as const;
-export const CKM = {
-  ecKeyPairGen: 0x1040,
-  ecdsa: 0x1041,
-  ecEdwardsKeyPairGen: 0x1055,
-  eddsa: 0x1057,
-} as const;
+export const CKM = { ecKeyPairGen: 0x1040, ecdsa: 0x1041, ecEdwardsKeyPairGen: 0x1055, eddsa: 0x1057 } as const;
 export const CKF = {
   /** Of `C_Initialize`: the library locks by the means of the operating system, as calls come on several threads. */
   osLocking: 0x2,
@@ -103,8 +90,7 @@ export async function loadCryptoki(library: string): Promise<Cryptoki> {
     cryptoki.load(library);
   } catch (error) {
     throw new Error(
-      `the PKCS#11 library ${library} cannot be loaded (${messageOf(error)}); ` +
-        'name the library of the vendor for this machine',
+      `the PKCS#11 library ${library} cannot be loaded (${messageOf(error)}); name the library of the vendor for this machine`,
     );
   }
   return cryptoki;

@@ -58,26 +58,41 @@ export const CKR = {
 
 const KINDS = new Map<number, FaultKind>([
   ...kind('session', [
-    ...[CKR.slotIdInvalid, CKR.deviceError, CKR.deviceRemoved, CKR.sessionClosed, CKR.sessionHandleInvalid],
-    ...[CKR.tokenNotPresent, CKR.tokenNotRecognized, CKR.userNotLoggedIn, CKR.notInitialized],
+    CKR.slotIdInvalid,
+    CKR.deviceError,
+    CKR.deviceRemoved,
+    CKR.sessionClosed,
+    CKR.sessionHandleInvalid,
+    CKR.tokenNotPresent,
+    CKR.tokenNotRecognized,
+    CKR.userNotLoggedIn,
+    CKR.notInitialized,
   ]),
   ...kind('pin', [CKR.pinIncorrect, CKR.pinInvalid, CKR.pinLengthRange, CKR.pinExpired, CKR.pinLocked]),
   ...kind('key', [
-    ...[CKR.keyHandleInvalid, CKR.keySizeRange, CKR.keyTypeInconsistent, CKR.keyFunctionNotPermitted],
-    ...[CKR.objectHandleInvalid, CKR.mechanismInvalid],
+    CKR.keyHandleInvalid,
+    CKR.keySizeRange,
+    CKR.keyTypeInconsistent,
+    CKR.keyFunctionNotPermitted,
+    CKR.objectHandleInvalid,
+    CKR.mechanismInvalid,
   ]),
 ]);
 
 /** What tokens answer when they would not have such a key. */
 const REFUSALS: readonly number[] = [
-  ...[CKR.attributeReadOnly, CKR.attributeTypeInvalid, CKR.attributeValueInvalid, CKR.actionProhibited],
-  ...[
-    CKR.functionNotSupported,
-    CKR.templateIncomplete,
-    CKR.templateInconsistent,
-    CKR.domainParametersInvalid,
-  ],
-  ...[CKR.curveNotSupported, CKR.functionRejected, CKR.keySizeRange, CKR.mechanismInvalid],
+  CKR.attributeReadOnly,
+  CKR.attributeTypeInvalid,
+  CKR.attributeValueInvalid,
+  CKR.actionProhibited,
+  CKR.functionNotSupported,
+  CKR.templateIncomplete,
+  CKR.templateInconsistent,
+  CKR.domainParametersInvalid,
+  CKR.curveNotSupported,
+  CKR.functionRejected,
+  CKR.keySizeRange,
+  CKR.mechanismInvalid,
 ];
 
 function kind(name: FaultKind, codes: readonly number[]): [number, FaultKind][] {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { Turns } from '../../../domain/shared/turns.ts';
+import { createKeyedQueue } from '../../../application/queues/keyed-queue.ts';
 import { type Cryptoki, loadCryptoki } from './cryptoki.ts';
 import { CKR, TokenFault } from './fault.ts';
 import { SessionThread } from './session-thread.ts';
@@ -35,7 +35,7 @@ export class Pkcs11Library {
   readonly #threads = new Map<SessionThread, Place | undefined>();
   /** Reasons by token and digest of the PIN. Devices lock their user after few wrong ones. */
   readonly #refused = new Map<string, string>();
-  readonly #turns = new Turns(1_000);
+  readonly #openings = createKeyedQueue(1_000);
   #users = 0;
   #isInitialized = false;
 
@@ -45,11 +45,7 @@ export class Pkcs11Library {
     try {
       real = realpathSync(file);
     } catch {
-      return Promise.reject(
-        new Error(
-          `there is no PKCS#11 library ${file}; install the software of the vendor, or correct "library"`,
-        ),
-      );
+      return Promise.reject(new Error(`there is no PKCS#11 library ${file}; install the software of the vendor, or correct "library"`));
     }
     const known = Pkcs11Library.#loaded.get(real);
     if (known !== undefined) return known;
@@ -76,7 +72,7 @@ export class Pkcs11Library {
    *   call to it is still under way.
    */
   leave(threads: readonly SessionThread[], signal: AbortSignal): Promise<void> {
-    return this.#turns.take(OPENING, async () => {
+    return this.#openings.run(OPENING, async () => {
       this.#users--;
       for (const thread of threads) this.drop(thread);
       const thread = threads.find(({ isEnded }) => !isEnded);
@@ -115,7 +111,7 @@ export class Pkcs11Library {
    * @throws TokenFault that says why there is none.
    */
   open(thread: SessionThread, label: string, pin: string, signal: AbortSignal): Promise<OpenedToken> {
-    return this.#turns.take(OPENING, async () => {
+    return this.#openings.run(OPENING, async () => {
       // It waited too long for others.
       signal.throwIfAborted();
       const place = `${label} ${createHash('sha256').update(pin).digest('hex')}`;
@@ -194,9 +190,7 @@ export class Pkcs11Library {
 
   /** Another thread has a session, or is inside the library. */
   #isUsed(but: SessionThread): boolean {
-    return [...this.#threads.keys()].some(
-      (thread) => thread !== but && (thread.isBusy || this.isOpen(thread)),
-    );
+    return [...this.#threads.keys()].some((thread) => thread !== but && (thread.isBusy || this.isOpen(thread)));
   }
 
   #tokenOf(label: string): Token {

@@ -1,17 +1,12 @@
 import { createPublicKey, hash, verify } from 'node:crypto';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
-import { readElement, readSequence, TAG } from '../../../domain/formats/der/reader.ts';
+import { parseElement, parseSequence, TAG } from '../../../domain/formats/der/reader.ts';
 import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import {
-  CURVES,
-  type PublicJwk,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from '../../../domain/shared/jwk.ts';
+import { CURVES, type PublicJwk, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { KmsProvider } from '../kms-provider.ts';
-import { readPrivateKey } from '../private-key.ts';
+import { parsePrivateKey } from '../private-key.ts';
 import { publicJwkOf } from './algorithms.ts';
 import { faultOf, TokenFault } from './fault.ts';
 import { Pkcs11Library } from './library.ts';
@@ -55,7 +50,7 @@ export class Pkcs11Kms extends KmsProvider {
   readonly #pool: SessionPool;
 
   /**
-   * A token that is not there, or a PIN that is refused, is no reason not to start; `check` tells.
+   * A token that is not there, or a PIN that is refused, is no reason not to start; `assertReachable` tells.
    * @throws Error that tells the operator what to install or to correct.
    */
   static async open(options: Options): Promise<Pkcs11Kms> {
@@ -65,7 +60,7 @@ export class Pkcs11Kms extends KmsProvider {
     });
     const kms = new Pkcs11Kms(options, library);
     // A token that is not there yet is looked for anew by each call, and its probe says that it is down.
-    await kms.check().catch(() => {});
+    await kms.assertReachable().catch(() => {});
     return kms;
   }
 
@@ -83,13 +78,11 @@ export class Pkcs11Kms extends KmsProvider {
   }
 
   override generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
-    return this.#make(tenantId, algorithm, async (thread, key) =>
-      publicJwkOf(Buffer.from(await thread.call('generate', key)), algorithm),
-    );
+    return this.#make(tenantId, algorithm, async (thread, key) => publicJwkOf(Buffer.from(await thread.call('generate', key)), algorithm));
   }
 
   override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
-    const { key: imported, publicJwk, algorithm } = readPrivateKey(material);
+    const { key: imported, publicJwk, algorithm } = parsePrivateKey(material);
     const der = imported.export({ format: 'der', type: 'pkcs8' });
     try {
       const secret = secretIn(der, algorithm);
@@ -136,13 +129,12 @@ export class Pkcs11Kms extends KmsProvider {
     this.#pool.forget(name);
   }
 
-  override async check(): Promise<void> {
+  override async assertReachable(): Promise<void> {
     try {
-      await this.#pool.run((thread) => thread.call('check'));
+      await this.#pool.run((thread) => thread.call('assertLoggedIn'));
     } catch (error) {
       const reason = this.#pool.lastFault;
-      if (reason === undefined)
-        throw error instanceof Failure && error.cause instanceof Error ? error.cause : error;
+      if (reason === undefined) throw error instanceof Failure && error.cause instanceof Error ? error.cause : error;
       throw new Error(`the key provider "${this.#name}" does not work: ${reason.message}`);
     }
   }
@@ -151,14 +143,8 @@ export class Pkcs11Kms extends KmsProvider {
     return this.#pool.close();
   }
 
-  #signInARow(
-    key: KeyName,
-    datas: readonly Uint8Array[],
-    giveUp?: AbortSignal,
-  ): Promise<readonly Uint8Array[]> {
-    return this.#pool.run(async (thread) =>
-      giveUp?.aborted === true ? [] : thread.call('sign', key, datas),
-    );
+  #signInARow(key: KeyName, datas: readonly Uint8Array[], giveUp?: AbortSignal): Promise<readonly Uint8Array[]> {
+    return this.#pool.run(async (thread) => (giveUp?.aborted === true ? [] : thread.call('sign', key, datas)));
   }
 
   /** A key that does not sign for its public half, or that came too late for its caller, is removed. */
@@ -193,8 +179,7 @@ export class Pkcs11Kms extends KmsProvider {
 
   #asFailure(error: unknown, algorithm: SigningAlgorithm): unknown {
     if (!(error instanceof TokenFault)) return error;
-    if (error.kind === 'foreign')
-      return this.#refused(`takes no private keys from outside (${error.message})`);
+    if (error.kind === 'foreign') return this.#refused(`takes no private keys from outside (${error.message})`);
     this.#pool.withdraw(algorithm);
     return this.#refused(`makes no keys for ${algorithm} (${error.message})`);
   }
@@ -215,10 +200,7 @@ async function withRemoval(error: unknown, key: KeyName, thread: SessionThread):
   }
 }
 
-function nameOf({
-  tenantId,
-  handle: { keyId, algorithm },
-}: Pick<SigningKey, 'tenantId' | 'handle'>): KeyName {
+function nameOf({ tenantId, handle: { keyId, algorithm } }: Pick<SigningKey, 'tenantId' | 'handle'>): KeyName {
   return { id: keyId, label: `${tenantId}.${keyId}`, algorithm };
 }
 
@@ -240,7 +222,7 @@ async function isHalfOf(publicJwk: PublicJwk, thread: SessionThread, key: KeyNam
 
 /** @returns a part of `der`: the private number (RFC 5915 section 3), or the seed (RFC 8410 section 7). */
 function secretIn(der: Buffer, algorithm: SigningAlgorithm): Buffer {
-  const inner = readSequence(der)[2]?.content ?? Buffer.alloc(0);
-  if (CURVES[algorithm].kty === 'OKP') return readElement(inner, TAG.octetString).content;
-  return readSequence(inner)[1]?.content ?? Buffer.alloc(0);
+  const inner = parseSequence(der)[2]?.content ?? Buffer.alloc(0);
+  if (CURVES[algorithm].kty === 'OKP') return parseElement(inner, TAG.octetString).content;
+  return parseSequence(inner)[1]?.content ?? Buffer.alloc(0);
 }

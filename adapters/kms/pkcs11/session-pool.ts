@@ -37,11 +37,7 @@ export class SessionPool {
   constructor(library: Pkcs11Library, settings: Settings) {
     this.#settings = settings;
     this.#library = library;
-    this.#calls = new GuardedCalls({
-      name: settings.name,
-      timeoutMs: settings.timeoutMs,
-      atOnce: settings.sessions,
-    });
+    this.#calls = new GuardedCalls({ name: settings.name, timeoutMs: settings.timeoutMs, atOnce: settings.sessions });
     library.enter();
   }
 
@@ -69,8 +65,7 @@ export class SessionPool {
         this.#lastFault = undefined;
         return { result };
       } catch (error) {
-        if (error instanceof TokenFault && (error.kind === 'curve' || error.kind === 'foreign'))
-          return { refusal: error };
+        if (error instanceof TokenFault && (error.kind === 'curve' || error.kind === 'foreign')) return { refusal: error };
         if (error instanceof TokenFault && error.kind === 'key') throw new KeyRefused(error.message);
         // Whatever state it left the session in is not worked with.
         this.#library.drop(thread);
@@ -102,9 +97,7 @@ export class SessionPool {
     const threads = [...this.#threads];
     const signal = AbortSignal.timeout(this.#settings.timeoutMs);
     const isOver = new Promise((resolve) => signal.addEventListener('abort', resolve));
-    const leaving = Promise.allSettled(threads.map((thread) => thread.call('close'))).then(() =>
-      this.#library.leave(threads, signal),
-    );
+    const leaving = Promise.allSettled(threads.map((thread) => thread.call('close'))).then(() => this.#library.leave(threads, signal));
     // Whatever the library says to it, its threads end below.
     await Promise.race([leaving.catch(() => {}), isOver]);
     const ending = threads.map((thread) => [thread.isBusy, thread.end()] as const);

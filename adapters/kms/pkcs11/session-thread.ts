@@ -13,23 +13,13 @@ export type Call = { readonly operation: keyof TokenSession; readonly parameters
 export type Answer =
   | { readonly result: unknown }
   | {
-      readonly fault: {
-        readonly kind: FaultKind;
-        readonly message: string;
-        readonly code: number | undefined;
-      };
+      readonly fault: { readonly kind: FaultKind; readonly message: string; readonly code: number | undefined };
     };
 
-type Waiting = {
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
-};
+type Waiting = { readonly resolve: (result: unknown) => void; readonly reject: (error: Error) => void };
 
 /** Beside the sources and in what is built from them. */
-const PROGRAM = new URL(
-  import.meta.url.endsWith('.ts') ? './session-worker.ts' : './session-worker.js',
-  import.meta.url,
-);
+const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './session-worker.ts' : './session-worker.js', import.meta.url);
 
 /** A thread holds one session and some handles. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
@@ -54,9 +44,7 @@ export class SessionThread {
     // An idle thread does not keep the process.
     this.#worker.unref();
     this.#worker.on('message', (answer: Answer) => this.#settle(answer));
-    this.#worker.on('error', (error) =>
-      this.#fail(error instanceof Error ? error : new Error(String(error))),
-    );
+    this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
     this.ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.#fail(new Error('its thread ended'));
@@ -79,10 +67,7 @@ export class SessionThread {
    * to the thread, so that no copy of them stays here.
    * @throws TokenFault of the operation; Error when the thread ended.
    */
-  call<Name extends keyof Operations>(
-    operation: Name,
-    ...parameters: Parameters<Operations[Name]>
-  ): Promise<ReturnType<Operations[Name]>> {
+  call<Name extends keyof Operations>(operation: Name, ...parameters: Parameters<Operations[Name]>): Promise<ReturnType<Operations[Name]>> {
     if (this.#isEnded) return Promise.reject(new Error('its thread ended'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve: resolve as Waiting['resolve'], reject });

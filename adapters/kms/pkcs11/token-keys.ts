@@ -59,10 +59,7 @@ export function createPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyNa
 
 /** @throws TokenFault `key` unless there is exactly one, and it is for the algorithm. */
 export function findPrivateKey(cryptoki: Cryptoki, session: Handle, key: KeyName): Handle {
-  const [found, ...more] = find(cryptoki, session, [
-    { type: CKA.class, value: CKO.privateKey },
-    ...named(key),
-  ]);
+  const [found, ...more] = find(cryptoki, session, [{ type: CKA.class, value: CKO.privateKey }, ...named(key)]);
   if (found === undefined) throw new TokenFault('key', `the token has no key ${key.label}`);
   if (more.length > 0) throw new TokenFault('key', `the token has more than one key ${key.label}`);
   const [shown] = cryptoki.C_GetAttributeValue(session, found, [{ type: CKA.ecParameters }]);
@@ -107,26 +104,17 @@ function privateTemplate(key: KeyName): Attribute[] {
 }
 
 /** And does nothing else; some tokens have no such attributes for keys of elliptic curves. */
-const NOTHING_ELSE: readonly Attribute[] = [CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map(
-  (type) => ({ type, value: false }),
-);
+const NOTHING_ELSE: readonly Attribute[] = [CKA.decrypt, CKA.unwrap, CKA.derive, CKA.signRecover].map((type) => ({ type, value: false }));
 
 /** Some tokens pass over what they do not keep to. */
 function assertKept(cryptoki: Cryptoki, session: Handle, key: Handle): void {
-  const [sensitive, extractable] = cryptoki.C_GetAttributeValue(session, key, [
-    { type: CKA.sensitive },
-    { type: CKA.extractable },
-  ]);
+  const [sensitive, extractable] = cryptoki.C_GetAttributeValue(session, key, [{ type: CKA.sensitive }, { type: CKA.extractable }]);
   if (sensitive?.value[0] === 1 && extractable?.value[0] === 0) return;
   throw new TokenFault('other', 'the token made a key that could leave it');
 }
 
 /** The first that the token takes, from the narrowest to the plainest. */
-function firstTaken<T>(
-  key: KeyName,
-  refused: 'curve' | 'foreign',
-  make: (curve: Buffer, privateHalf: readonly Attribute[]) => T,
-): T {
+function firstTaken<T>(key: KeyName, refused: 'curve' | 'foreign', make: (curve: Buffer, privateHalf: readonly Attribute[]) => T): T {
   const plain = privateTemplate(key);
   let last: TokenFault | undefined;
   for (const privateHalf of [[...plain, ...NOTHING_ELSE], plain]) {
@@ -143,13 +131,7 @@ function firstTaken<T>(
 }
 
 /** @throws the fault of `work`, which says what became of the objects. */
-function orDestroyed<T>(
-  cryptoki: Cryptoki,
-  session: Handle,
-  key: KeyName,
-  made: readonly Handle[],
-  work: () => T,
-): T {
+function orDestroyed<T>(cryptoki: Cryptoki, session: Handle, key: KeyName, made: readonly Handle[], work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -168,9 +150,7 @@ function orDestroyed<T>(
 
 /** For operators: a key that nobody uses may stand on the token until they remove it. */
 export function whatBecame({ label }: KeyName, isGone: boolean): string {
-  return isGone
-    ? 'the key was destroyed'
-    : `the key ${label} could not be destroyed: remove it from the token`;
+  return isGone ? 'the key was destroyed' : `the key ${label} could not be destroyed: remove it from the token`;
 }
 
 function destroy(cryptoki: Cryptoki, session: Handle, object: Handle): void {

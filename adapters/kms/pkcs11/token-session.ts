@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../../application/bounded.ts';
+import { boundedBytes } from '../../../application/tenant-cache/bounded.ts';
 import { CURVES, type SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { MECHANISMS, offeredBy } from './algorithms.ts';
 import { CKF, CKS_RW_USER, CKU_USER, type Cryptoki, type Handle } from './cryptoki.ts';
@@ -77,7 +77,7 @@ export class TokenSession {
   }
 
   /** The session is there, and the user logged in. */
-  check(): void {
+  assertLoggedIn(): void {
     if (!this.#isLoggedIn(this.#opened())) throw notLoggedIn();
   }
 
@@ -114,7 +114,7 @@ export class TokenSession {
   remove(key: KeyName): void {
     this.forget(key);
     // Who is not logged in sees no private objects.
-    this.check();
+    this.assertLoggedIn();
     destroyAll(this.#cryptoki, this.#opened(), key);
   }
 
@@ -129,8 +129,7 @@ export class TokenSession {
     return datas.map((data) => {
       this.#cryptoki.C_SignInit(this.#opened(), { mechanism }, handle);
       const signature = this.#cryptoki.C_Sign(this.#opened(), bufferOf(data), Buffer.alloc(ROOM_BYTES));
-      if (signature.length !== length)
-        throw new TokenFault('key', `the signature of ${label} has ${signature.length} bytes`);
+      if (signature.length !== length) throw new TokenFault('key', `the signature of ${label} has ${signature.length} bytes`);
       return new Uint8Array(signature);
     });
   }
@@ -140,7 +139,7 @@ export class TokenSession {
       return findPrivateKey(this.#cryptoki, this.#opened(), key);
     } catch (error) {
       // Who is not logged in sees no private objects.
-      if (faultOf(error).kind === 'key') this.check();
+      if (faultOf(error).kind === 'key') this.assertLoggedIn();
       throw error;
     }
   }

@@ -14,13 +14,8 @@ const MAC = /^vault:v(?<version>\d+):(?<code>[A-Za-z0-9+/]+={0,2})$/;
  * nowhere. The version of the key is part of the question: a rotation inside Vault changes nothing.
  * @returns 64 bytes in base64url. @throws Error that tells the operator what to do.
  */
-export async function masterSecretFrom(
-  settings: VaultSettings,
-  key: string,
-  version: number,
-): Promise<string> {
-  if (!KEY_NAME.test(key))
-    throw new Error('MASTER_SECRET: a key in Vault has letters, digits, "_", "-" and "."');
+export async function masterSecretFrom(settings: VaultSettings, key: string, version: number): Promise<string> {
+  if (!KEY_NAME.test(key)) throw new Error('MASTER_SECRET: a key in Vault has letters, digits, "_", "-" and "."');
   const { address, timeoutSeconds } = settings;
   const mount = mountPath(settings.mount);
   const path = `${mount}/hmac/${key}/sha2-512`;

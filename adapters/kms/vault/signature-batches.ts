@@ -10,11 +10,7 @@ const MAX_CHARACTERS = 64 * 1024 ** 2;
 /** Each text has its own: what is wrong with one concerns no other. */
 export type Outcome = Uint8Array | Error;
 
-type Waiting = {
-  readonly text: string;
-  readonly resolve: (signature: Uint8Array) => void;
-  readonly reject: (error: unknown) => void;
-};
+type Waiting = { readonly text: string; readonly resolve: (signature: Uint8Array) => void; readonly reject: (error: unknown) => void };
 
 type Settings<Key> = {
   /** One call. @returns an outcome for each text, in their order. */

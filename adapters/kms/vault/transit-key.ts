@@ -7,18 +7,15 @@ import {
   algorithmOf,
   CURVES,
   type PublicJwk,
-  readPublicJwk,
+  parsePublicJwk,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from '../../../domain/shared/jwk.ts';
+import { valueOrUndefined } from '../../../domain/shared/value-or-undefined.ts';
 import { VaultError } from './vault-error.ts';
 
 /** A version of a key in Transit. Its versions differ in their private halves, so one of ours is always one of them. */
-export type TransitKey = {
-  readonly name: string;
-  readonly version: number;
-  readonly algorithm: SigningAlgorithm;
-};
+export type TransitKey = { readonly name: string; readonly version: number; readonly algorithm: SigningAlgorithm };
 
 /** Transit's names for the types of keys. */
 export const TRANSIT_TYPES: Readonly<Record<SigningAlgorithm, string>> = {
@@ -28,8 +25,7 @@ export const TRANSIT_TYPES: Readonly<Record<SigningAlgorithm, string>> = {
   EdDSA: 'ed25519',
 };
 
-const HANDLE =
-  /^(?<name>[a-z0-9][a-z0-9-]{0,62}\.[\w-]{22,64}\.(?<type>[a-z0-9]+))@(?<version>[1-9]\d{0,8})$/;
+const HANDLE = /^(?<name>[a-z0-9][a-z0-9-]{0,62}\.[\w-]{22,64}\.(?<type>[a-z0-9]+))@(?<version>[1-9]\d{0,8})$/;
 const TENANT = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const RAW_ED25519 = /^[A-Za-z0-9+/]{43}=$/;
 
@@ -48,7 +44,7 @@ export function keyIdOf(name: string, version: number): string {
 }
 
 /** @throws Error unless the handle is one that was made for this tenant and algorithm. */
-export function openHandle({ tenantId, handle: { keyId, algorithm } }: SigningKey): TransitKey {
+export function parseHandle({ tenantId, handle: { keyId, algorithm } }: SigningKey): TransitKey {
   const { name, type, version } = HANDLE.exec(keyId)?.groups ?? {};
   if (name === undefined || !name.startsWith(`${tenantId}.`)) {
     throw new Error(`${keyId} is no key in Vault that was made for the tenant ${tenantId}.`);
@@ -63,7 +59,7 @@ export function openHandle({ tenantId, handle: { keyId, algorithm } }: SigningKe
  * Reads what `GET <mount>/keys/<name>` says of a key that was just made.
  * @throws VaultError when it is not the key that was asked for, or its private half can be had.
  */
-export function readTransitKey(
+export function parseTransitKey(
   { data }: JsonObject,
   algorithm: SigningAlgorithm,
 ): { readonly version: number; readonly publicJwk: PublicJwk } {
@@ -74,13 +70,13 @@ export function readTransitKey(
     throw new VaultError('the key that it made is not as it was asked for');
   }
   const entry = keys[version];
-  const publicJwk = isJsonObject(entry) ? readPublicKey(entry['public_key'], algorithm) : undefined;
+  const publicJwk = isJsonObject(entry) ? parsePublicKey(entry['public_key'], algorithm) : undefined;
   if (publicJwk === undefined) throw new VaultError('the public half of the key that it made cannot be read');
   return { version, publicJwk };
 }
 
 /** PEM, or for Ed25519 the 32 bytes in base64. */
-function readPublicKey(text: unknown, algorithm: SigningAlgorithm): PublicJwk | undefined {
+function parsePublicKey(text: unknown, algorithm: SigningAlgorithm): PublicJwk | undefined {
   if (typeof text !== 'string') return undefined;
   const publicJwk = RAW_ED25519.test(text) ? rawKey(text) : pemKey(text);
   return publicJwk !== undefined && algorithmOf(publicJwk) === algorithm ? publicJwk : undefined;
@@ -88,22 +84,18 @@ function readPublicKey(text: unknown, algorithm: SigningAlgorithm): PublicJwk | 
 
 function rawKey(text: string): PublicJwk | undefined {
   const { kty, name: crv } = CURVES.EdDSA;
-  return readPublicJwk({ kty, crv, x: Buffer.from(text, 'base64').toString('base64url') });
+  return parsePublicJwk({ kty, crv, x: Buffer.from(text, 'base64').toString('base64url') });
 }
 
 function pemKey(text: string): PublicJwk | undefined {
-  try {
-    return readPublicJwk(createPublicKey(text).export({ format: 'jwk' }));
-  } catch {
-    return undefined;
-  }
+  return valueOrUndefined(() => parsePublicJwk(createPublicKey(text).export({ format: 'jwk' })));
 }
 
 /**
  * The bytes of `vault:v<version>:<base64url>`. With `marshaling_algorithm` `jws` they are `r || s` for ECDSA.
  * @returns undefined unless the version of the key and the length are what they must be.
  */
-export function readSignature(value: unknown, { version, algorithm }: TransitKey): Uint8Array | undefined {
+export function parseSignature(value: unknown, { version, algorithm }: TransitKey): Uint8Array | undefined {
   const prefix = `vault:v${version}:`;
   if (typeof value !== 'string' || !value.startsWith(prefix)) return undefined;
   const bytes = decodeBase64url(value.slice(prefix.length));

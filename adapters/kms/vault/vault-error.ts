@@ -54,9 +54,7 @@ export function quotable(texts: readonly unknown[], secrets: readonly string[] =
 export function asKeyRefused(error: unknown): unknown {
   if (!(error instanceof VaultError) || isMissingPlace(error)) return error;
   const { status, message } = error;
-  return status === 400 || status === 403 || status === 404 || status === 413
-    ? new KeyRefused(message)
-    : error;
+  return status === 400 || status === 403 || status === 404 || status === 413 ? new KeyRefused(message) : error;
 }
 
 /** Whether the mount or the namespace is not there. */
@@ -67,8 +65,6 @@ export function isMissingPlace({ status, text }: VaultError): boolean {
 function explained(status: number, text: string): string {
   if (status === 503 && /sealed/i.test(text)) return 'it is sealed; unseal it (`bao operator unseal`)';
   const words = text === '' ? '' : `: ${text}`;
-  if (status === 404 && MISSING_PLACE.test(text)) {
-    return `it answered ${status}${words}; check "mount" and "namespace"`;
-  }
+  if (status === 404 && MISSING_PLACE.test(text)) return `it answered ${status}${words}; check "mount" and "namespace"`;
   return `it answered ${status}${words}`;
 }

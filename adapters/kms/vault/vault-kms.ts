@@ -1,27 +1,18 @@
-import { createHash } from 'node:crypto';
+import { constants, createCipheriv, createHash, createPublicKey, type KeyObject, publicEncrypt } from 'node:crypto';
 import type { PrivateKeyMaterial, ToSign } from '../../../application/ports/kms.ts';
 import type { Random } from '../../../application/ports/random.ts';
 import type { SigningKey, StoredKey } from '../../../domain/keys/signing-key.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { CURVES, type SigningAlgorithm, thumbprint } from '../../../domain/shared/jwk.ts';
+import { valueOrUndefined } from '../../../domain/shared/value-or-undefined.ts';
 import { GuardedCalls, KeyRefused } from '../guarded-calls.ts';
 import { KmsProvider } from '../kms-provider.ts';
-import { readPrivateKey } from '../private-key.ts';
-import { Leftovers } from './leftovers.ts';
+import { parsePrivateKey } from '../private-key.ts';
 import { type Outcome, SignatureBatches } from './signature-batches.ts';
-import {
-  keyIdOf,
-  newKeyName,
-  openHandle,
-  readSignature,
-  readTransitKey,
-  TRANSIT_TYPES,
-  type TransitKey,
-} from './transit-key.ts';
+import { keyIdOf, newKeyName, parseHandle, parseSignature, parseTransitKey, TRANSIT_TYPES, type TransitKey } from './transit-key.ts';
 import { asKeyRefused, isMissingPlace, quotable, VaultError } from './vault-error.ts';
 import { VaultSession } from './vault-session.ts';
 import { mountPath, type VaultSettings } from './vault-settings.ts';
-import { wrapPrivateKey } from './wrapped-key.ts';
 
 /** Of what is signed with an Ed25519 key, which takes all of it; Vault takes requests of up to 32 MiB. */
 const MAX_BYTES = 16 * 1024 ** 2;
@@ -77,7 +68,7 @@ export class VaultKms extends KmsProvider {
   }
 
   override async import(tenantId: string, material: PrivateKeyMaterial): Promise<StoredKey> {
-    const { key, publicJwk, algorithm } = readPrivateKey(material);
+    const { key, publicJwk, algorithm } = parsePrivateKey(material);
     const name = newKeyName(tenantId, algorithm, this.#random);
     const take = async (call: Call) => {
       const { data } = await call('GET', 'wrapping_key');
@@ -95,11 +86,11 @@ export class VaultKms extends KmsProvider {
   }
 
   override async sign(key: SigningKey, data: ToSign): Promise<Uint8Array> {
-    return this.#signed(key.handle.keyId, openHandle(key), data);
+    return this.#signed(key.handle.keyId, parseHandle(key), data);
   }
 
   override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
-    const transitKey = openHandle(key);
+    const transitKey = parseHandle(key);
     return Promise.all(datas.map((data) => this.#signed(key.handle.keyId, transitKey, data)));
   }
 
@@ -108,11 +99,11 @@ export class VaultKms extends KmsProvider {
   }
 
   override async remove(key: SigningKey): Promise<void> {
-    await this.#destroy(openHandle(key).name);
+    await this.#destroy(parseHandle(key).name);
   }
 
   /** Not held up by failures of other calls: who asks wants to know what is wrong now. One at a time. */
-  override check(): Promise<void> {
+  override assertReachable(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
     });
@@ -126,9 +117,7 @@ export class VaultKms extends KmsProvider {
 
   #signed(keyId: string, key: TransitKey, data: ToSign): Promise<Uint8Array> {
     const { hash } = CURVES[key.algorithm];
-    if (hash !== null) {
-      return this.#batches.sign(keyId, key, createHash(hash).update(data).digest('base64'));
-    }
+    if (hash !== null) return this.#batches.sign(keyId, key, createHash(hash).update(data).digest('base64'));
     const bytes = typeof data === 'string' ? Buffer.from(data, 'utf8') : data;
     if (bytes.length > MAX_BYTES) {
       const reason = new KeyRefused(`with Ed25519 at most ${MAX_BYTES} bytes can be signed`);
@@ -155,16 +144,11 @@ export class VaultKms extends KmsProvider {
   }
 
   /** @param take makes the key in Vault. @param expected thumbprint that the public half must have. */
-  async #made(
-    name: string,
-    algorithm: SigningAlgorithm,
-    take: (call: Call) => Promise<void>,
-    expected?: string,
-  ): Promise<StoredKey> {
+  async #made(name: string, algorithm: SigningAlgorithm, take: (call: Call) => Promise<void>, expected?: string): Promise<StoredKey> {
     try {
       return await this.#run(async (call) => {
         await take(call);
-        const { version, publicJwk } = readTransitKey(await call('GET', `keys/${name}`), algorithm);
+        const { version, publicJwk } = parseTransitKey(await call('GET', `keys/${name}`), algorithm);
         if (expected !== undefined && thumbprint(publicJwk) !== expected) {
           throw new VaultError('it holds another key than the one that it was given');
         }
@@ -179,14 +163,18 @@ export class VaultKms extends KmsProvider {
   /** @returns whether there was such a key. */
   #destroy(name: string): Promise<boolean> {
     return this.#run(async (call) => {
-      try {
-        await call('POST', `keys/${name}/config`, { deletion_allowed: true });
-        await call('DELETE', `keys/${name}`);
-        return true;
-      } catch (error) {
-        // Versions of Vault differ in how they say that a key is not there.
-        if (await this.#isThere(call, name)) throw error;
-        return false;
+      for (let attempt = 1; ; attempt++) {
+        try {
+          await call('POST', `keys/${name}/config`, { deletion_allowed: true });
+          await call('DELETE', `keys/${name}`);
+          return true;
+        } catch (error) {
+          // Versions of Vault differ in how they say that a key is not there.
+          if (!(await this.#isThere(call, name))) return false;
+          // Of calls that remove one key at the same time, one can fail although the key is about to go.
+          const isFinal = error instanceof VaultError && error.status === 403;
+          if (isFinal || attempt === MAX_REMOVALS) throw error;
+        }
       }
     });
   }
@@ -225,18 +213,109 @@ export class VaultKms extends KmsProvider {
   }
 
   #callWith(signal: AbortSignal): Call {
-    return (method, path, body) =>
-      this.#session.call({ method, path: `${this.#mount}/${path}`, body, signal });
+    return (method, path, body) => this.#session.call({ method, path: `${this.#mount}/${path}`, body, signal });
   }
 }
 
 function outcomeOf({ signature, error }: JsonObject, key: TransitKey): Outcome {
   if (typeof error === 'string' && error !== '') return new KeyRefused(quotable([error]));
-  return (
-    readSignature(signature, key) ?? new KeyRefused('it signed with another key or algorithm than asked')
-  );
+  return parseSignature(signature, key) ?? new KeyRefused('it signed with another key or algorithm than asked');
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Attempts to remove a key that is still there. */
+const MAX_REMOVALS = 3;
+const MAX_NAMES = 1_000;
+const MAX_TRIES = 10;
+const PAUSE_MS = 10_000;
+
+/**
+ * Keys that were perhaps made, though the call that makes them failed: nobody knows them, so they are removed. One that
+ * is not there is looked for once more, since Vault may carry out a call that was given up.
+ */
+class Leftovers {
+  readonly #remove: (name: string) => Promise<boolean>;
+  /** How often each was tried. */
+  readonly #tries = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #isSweeping = false;
+  #isClosed = false;
+
+  /** @param remove tells whether there was such a key. */
+  constructor(remove: (name: string) => Promise<boolean>) {
+    this.#remove = remove;
+  }
+
+  /** Nobody waits for it; what does not fit any more stays in Vault, unused. */
+  add(name: string): void {
+    if (this.#tries.size >= MAX_NAMES || this.#isClosed) return;
+    this.#tries.set(name, 0);
+    void this.#sweep();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #sweep(): Promise<void> {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    // What is added meanwhile comes last and is reached as well.
+    for (const [name, tries] of this.#tries) {
+      if (this.#isClosed) break;
+      const wasThere = await this.#remove(name).catch(() => undefined);
+      const isDone = wasThere === true || (wasThere === false && tries > 0) || tries + 1 >= MAX_TRIES;
+      if (isDone) this.#tries.delete(name);
+      else this.#tries.set(name, tries + 1);
+    }
+    this.#isSweeping = false;
+    if (this.#tries.size > 0 && !this.#isClosed) {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.#sweep(), PAUSE_MS).unref();
+    }
+  }
+}
+
+/** RFC 5649 section 3 */
+const ALTERNATIVE_INITIAL_VALUE = Buffer.from('a65959a6', 'hex');
+const AES_KEY_BYTES = 32;
+const LEAST_RSA_BITS = 3072;
+
+/**
+ * A private key as Transit takes it in: an AES key that is used once, encrypted by RSA-OAEP with SHA-256 for Transit's
+ * wrapping key, and behind it the PKCS#8 structure wrapped by that AES key (AES-KWP, RFC 5649).
+ * @param wrappingKey PEM, as `GET <mount>/wrapping_key` gives it.
+ * @returns base64. @throws VaultError when the wrapping key is none.
+ */
+function wrapPrivateKey(privateKey: KeyObject, wrappingKey: unknown, random: Random): string {
+  const recipient = readWrappingKey(wrappingKey);
+  const aesKey = random.bytes(AES_KEY_BYTES);
+  const der = privateKey.export({ format: 'der', type: 'pkcs8' });
+  try {
+    const cipher = createCipheriv('id-aes256-wrap-pad', aesKey, ALTERNATIVE_INITIAL_VALUE);
+    const wrapped = Buffer.concat([cipher.update(der), cipher.final()]);
+    const padding = constants.RSA_PKCS1_OAEP_PADDING;
+    const forRecipient = publicEncrypt({ key: recipient, padding, oaepHash: 'sha256' }, aesKey);
+    return Buffer.concat([forRecipient, wrapped]).toString('base64');
+  } finally {
+    der.fill(0);
+    aesKey.fill(0);
+  }
+}
+
+function readWrappingKey(pem: unknown): KeyObject {
+  const key = typeof pem === 'string' ? parsed(pem) : undefined;
+  const bits = key?.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (key?.asymmetricKeyType !== 'rsa' || bits < LEAST_RSA_BITS) {
+    throw new VaultError('its wrapping key is no RSA key of at least 3072 bits');
+  }
+  return key;
+}
+
+function parsed(pem: string): KeyObject | undefined {
+  return valueOrUndefined(() => createPublicKey(pem));
 }

@@ -24,9 +24,7 @@ export async function logIn(client: VaultClient, auth: VaultAuth, signal: AbortS
     const credentials = await credentialsOf(auth);
     const path = `auth/${mountPath(auth.mount)}/login`;
     const secrets = Object.values(credentials);
-    return readLogin(
-      (await client.call({ method: 'POST', path, body: credentials, secrets, signal }))['auth'],
-    );
+    return readLogin((await client.call({ method: 'POST', path, body: credentials, secrets, signal }))['auth']);
   } catch (error) {
     if (!(error instanceof VaultError) || error.status === undefined || error.status >= 500) throw error;
     throw new VaultError(`the login by ${auth.method} was refused (${error.message}); ${remedy(auth)}`);
@@ -58,11 +56,7 @@ async function lookedUp(client: VaultClient, token: string, signal: AbortSignal)
 }
 
 function readLogin(auth: Json | undefined): Login {
-  const {
-    client_token: token,
-    lease_duration: ttl,
-    renewable,
-  } = isJsonObject(auth) ? auth : ({} as JsonObject);
+  const { client_token: token, lease_duration: ttl, renewable } = isJsonObject(auth) ? auth : ({} as JsonObject);
   if (typeof token !== 'string' || token === '') throw new VaultError('it answered a login without a token');
   return { token, ttlMs: milliseconds(ttl), isRenewable: renewable === true };
 }
@@ -71,9 +65,7 @@ function milliseconds(seconds: Json | undefined): number {
   return typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
 }
 
-async function credentialsOf(
-  auth: Exclude<VaultAuth, { method: 'token' }>,
-): Promise<Readonly<Record<string, string>>> {
+async function credentialsOf(auth: Exclude<VaultAuth, { method: 'token' }>): Promise<Readonly<Record<string, string>>> {
   if (auth.method === 'approle') return { role_id: auth.roleId, secret_id: auth.secretId };
   return { role: auth.role, jwt: await serviceAccount(auth.tokenFile) };
 }
@@ -88,8 +80,7 @@ async function serviceAccount(file: string): Promise<string> {
 }
 
 function remedy(auth: VaultAuth): string {
-  if (auth.method === 'token')
-    return 'set a new token; it must be allowed to look itself up, as by the policy "default"';
+  if (auth.method === 'token') return 'set a new token; it must be allowed to look itself up, as by the policy "default"';
   const meant = auth.method === 'approle' ? '"roleId" and "secretId"' : '"role" and the service account';
   return `check ${meant}, and that ${auth.method} is enabled at "${auth.mount}"`;
 }

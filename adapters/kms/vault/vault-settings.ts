@@ -1,12 +1,7 @@
 /** How the service proves to Vault who it is. */
 export type VaultAuth =
   | { readonly method: 'token'; readonly token: string }
-  | {
-      readonly method: 'approle';
-      readonly mount: string;
-      readonly roleId: string;
-      readonly secretId: string;
-    }
+  | { readonly method: 'approle'; readonly mount: string; readonly roleId: string; readonly secretId: string }
   | {
       readonly method: 'kubernetes';
       readonly mount: string;

@@ -1,19 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/core';
 import type { AuditLog, AuditQuery } from '../../../application/ports/repositories.ts';
-import {
-  type AuditAction,
-  type AuditEntry,
-  type AuditKind,
-  SERVICE_SCOPE,
-} from '../../../domain/audit/audit-entry.ts';
-import {
-  type Attributed,
-  type AuditHead,
-  type Extension,
-  extend,
-  type FoundChain,
-  settle,
-} from '../../../domain/audit/chain.ts';
+import { type AuditAction, type AuditEntry, type AuditKind, SERVICE_SCOPE } from '../../../domain/audit/audit-entry.ts';
+import { type Attributed, type AuditHead, type Extension, extend, type FoundChain, settle } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { AuditEntryRow, AuditHeadRow } from '../rows/audit.row.ts';
@@ -100,15 +88,11 @@ export function serviceAuditLog(em: EntityManager): PlainServiceRepositories['au
   return {
     ...auditLog(em, SERVICE_SCOPE),
     async nextScope(after) {
-      const rows = await em
-        .getConnection()
-        .execute(NEXT_SCOPE, [after, after, after], 'all', em.getTransactionContext());
+      const rows = await em.getConnection().execute(NEXT_SCOPE, [after, after, after], 'all', em.getTransactionContext());
       const [row] = rows as { id: TenantId | null }[];
       return row?.id ?? undefined;
     },
-    async has(tenantId, { sequence, hash }) {
-      return (await em.findOne(AuditEntryRow, { tenantId, sequence, hash }, UNSCOPED)) !== null;
-    },
+    has: async (tenantId, { sequence, hash }) => (await em.findOne(AuditEntryRow, { tenantId, sequence, hash }, UNSCOPED)) !== null,
   };
 }
 
@@ -128,10 +112,7 @@ function actorIs(actor: string): { actor: string | { $like: string } }[] {
 }
 
 function whereOf(scope: string, { actor, kind, target, action, since, until, after, ascending }: AuditQuery) {
-  const at = {
-    ...(since !== undefined && { $gte: since.getTime() }),
-    ...(until !== undefined && { $lt: until.getTime() }),
-  };
+  const at = { ...(since !== undefined && { $gte: since.getTime() }), ...(until !== undefined && { $lt: until.getTime() }) };
   return {
     tenantId: scope,
     ...(actor !== undefined && { $or: actorIs(actor) }),

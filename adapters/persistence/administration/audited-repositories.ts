@@ -46,18 +46,11 @@ function reads<T, Name extends keyof T>(repository: T, ...names: readonly Name[]
  * Notes every write of a tenant's repositories. Each method stands here by name, so a new one does not compile until
  * somebody has decided what the log says of it.
  */
-export function auditedTenant(
-  plain: PlainTenantRepositories,
-  tenantId: TenantId,
-  journal: Journal,
-  now: () => Date,
-): TenantRepositories {
+export function auditedTenant(plain: PlainTenantRepositories, tenantId: TenantId, journal: Journal, now: () => Date): TenantRepositories {
   const note: Note = (change) => journal.note(tenantId, change);
   const { tenant, clients, statusLists } = plain;
   return {
-    ...documentRepositories(({ kind, repository }) =>
-      audited(kind, plain[repository] as Documents<never>, note),
-    ),
+    ...documentRepositories(({ kind, repository }) => audited(kind, plain[repository] as Documents<never>, note)),
     tenant: {
       ...reads(tenant, 'get'),
       async save(wanted) {
@@ -124,17 +117,14 @@ export function auditedService(
   journal: Journal,
   now: () => Date,
 ): ServiceRepositories {
-  const noteClient = ({ tenantId }: Client, change: AuditChange) =>
-    journal.note(tenantId ?? SERVICE_SCOPE, change);
+  const noteClient = ({ tenantId }: Client, change: AuditChange) => journal.note(tenantId ?? SERVICE_SCOPE, change);
   return {
     tenants: {
       ...reads(tenants, 'get', 'find', 'list'),
       async add(tenant, belongings) {
         await tenants.add(tenant, belongings);
         journal.note(tenant.id, describeChange('tenant', tenant.id, undefined, tenant));
-        for (const chain of belongings?.keyChains ?? []) {
-          journal.note(tenant.id, describeChange('key-chain', chain.id, undefined, chain));
-        }
+        for (const chain of belongings?.keyChains ?? []) journal.note(tenant.id, describeChange('key-chain', chain.id, undefined, chain));
         for (const client of belongings?.clients ?? []) journal.note(tenant.id, describeNewClient(client));
       },
       async remove(id) {
@@ -162,13 +152,8 @@ export function auditedService(
       note: (change) => journal.note(SERVICE_SCOPE, change),
       async prune(tenantId, { sequence, hash }) {
         // The tenant may have gone since its log was read, and another one of its id have come.
-        if (!(await audit.has(tenantId, { sequence, hash })))
-          throw new Failure('conflict', 'the log has changed');
-        const change = {
-          action: 'pruned',
-          kind: 'audit-log',
-          changes: [{ member: 'entries', before: sequence }],
-        } as const;
+        if (!(await audit.has(tenantId, { sequence, hash }))) throw new Failure('conflict', 'the log has changed');
+        const change = { action: 'pruned', kind: 'audit-log', changes: [{ member: 'entries', before: sequence }] } as const;
         journal.note(tenantId, { ...change, target: 'chain' });
         journal.note(SERVICE_SCOPE, { ...change, target: tenantId }, { tenantId, sequence, hash });
       },
@@ -198,11 +183,7 @@ function auditedClients(
   };
 }
 
-function audited<T extends { readonly id: string }>(
-  kind: DocumentKind,
-  documents: Documents<T>,
-  note: Note,
-): Documents<T> {
+function audited<T extends { readonly id: string }>(kind: DocumentKind, documents: Documents<T>, note: Note): Documents<T> {
   return {
     ...reads(documents, 'get', 'find', 'list', 'relist'),
     async add(document) {

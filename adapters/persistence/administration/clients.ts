@@ -20,12 +20,7 @@ export async function addClient(em: EntityManager, macs: ClientMacs, client: Cli
   await em.nativeDelete(RemovedClientRow, { tenantId, clientId }, { filters: { tenant: false } });
 }
 
-export async function saveClient(
-  em: EntityManager,
-  macs: ClientMacs,
-  client: Client,
-  tenantId: TenantId | null,
-): Promise<Client> {
+export async function saveClient(em: EntityManager, macs: ClientMacs, client: Client, tenantId: TenantId | null): Promise<Client> {
   const { clientId, tenantId: _tenantId, createdAt: _createdAt, ...columns } = clientColumns(client);
   const data = { ...columns, mac: macs.make({ ...client, tenantId }), version: client.version + 1 };
   const where = { clientId, tenantId, version: client.version };
@@ -36,5 +31,5 @@ export async function saveClient(
 
 /** @returns undefined for no row, and for one that something else than the service wrote. */
 export function genuineClient(macs: ClientMacs, row: ClientRow | null): Client | undefined {
-  return row === null ? undefined : macs.accept(readClient(row), row.mac);
+  return row === null ? undefined : macs.verify(readClient(row), row.mac);
 }

@@ -2,9 +2,7 @@ import type { DocumentRepositories, Documents } from '../../../application/ports
 import { DOCUMENTS } from '../../../domain/resources.ts';
 
 /** A repository for each kind of document, by its name. */
-export function documentRepositories(
-  make: (resource: (typeof DOCUMENTS)[number]) => Documents<never>,
-): DocumentRepositories {
+export function documentRepositories(make: (resource: (typeof DOCUMENTS)[number]) => Documents<never>): DocumentRepositories {
   return Object.fromEntries(
     DOCUMENTS.map((resource) => [resource.repository, make(resource)]),
   ) as Partial<DocumentRepositories> as DocumentRepositories;

@@ -37,10 +37,8 @@ export function documentsOf<T extends { readonly id: string }>(
   const row = documentRows.get(kind) as unknown as EntityName<AnyRow>;
   const table = tableOf(kind);
   const place = (id: string) => placeOf(table, tenantId, id);
-  const read = (found: AnyRow): T =>
-    decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
-  const sealing = (document: T): object =>
-    kind === 'key-chain' ? withKeysSealedAnew(cipher, document as unknown as KeyChain) : document;
+  const read = (found: AnyRow): T => decodeDocument<T>(cipher.open(String(found['body']), place(String(found['id']))).toString('utf8'));
+  const sealing = (document: T): object => (kind === 'key-chain' ? withKeysSealedAnew(cipher, document as unknown as KeyChain) : document);
   const columns = (document: T) => {
     const { createdAt, updatedAt } = document as unknown as { createdAt: Date; updatedAt: Date };
     return {
@@ -51,14 +49,9 @@ export function documentsOf<T extends { readonly id: string }>(
       updatedAt: updatedAt.getTime(),
     };
   };
-  const unknownId = () =>
-    new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
+  const unknownId = () => new Failure('not_found', `there is no ${table.slice(0, -1).replaceAll('_', ' ')} of this id`);
   /** What `where` finds, besides what is known and unchanged. */
-  const listing = async (
-    where: AnyRow,
-    known: Listing<T>,
-    unchanged: ReadonlySet<string> = new Set(),
-  ): Promise<Listing<T>> => {
+  const listing = async (where: AnyRow, known: Listing<T>, unchanged: ReadonlySet<string> = new Set()): Promise<Listing<T>> => {
     const rows = (await em.find(row, where, FRESH)) as AnyRow[];
     const kept = known.documents.filter(({ id }) => unchanged.has(id));
     const marks = new Map(kept.map(({ id }) => [id, known.marks.get(id) ?? '']));
@@ -75,9 +68,7 @@ export function documentsOf<T extends { readonly id: string }>(
       const found = await em.findOne(row, { id } as AnyRow, FRESH);
       return found === null ? undefined : read(found as AnyRow);
     },
-    async list() {
-      return [...(await listing({}, NOTHING)).documents];
-    },
+    list: async () => [...(await listing({}, NOTHING)).documents],
     async relist(known) {
       if (known === undefined || known.documents.length === 0) return listing({}, NOTHING);
       const rows = (await em
@@ -90,28 +81,26 @@ export function documentsOf<T extends { readonly id: string }>(
         )) as { readonly id: string; readonly mark: string }[];
       const changed = rows.filter(({ id, mark }) => known.marks.get(id) !== mark).map(({ id }) => id);
       if (changed.length > MAX_CHANGED) return listing({}, NOTHING);
-      const unchanged = new Set(
-        rows.filter(({ id, mark }) => known.marks.get(id) === mark).map(({ id }) => id),
-      );
+      const unchanged = new Set(rows.filter(({ id, mark }) => known.marks.get(id) === mark).map(({ id }) => id));
       return listing({ id: { $in: changed } }, known, unchanged);
     },
     async add(document) {
       await touch();
-      await profiles.check(kind, document);
+      await profiles.assertFits(kind, document);
       const data = columns(document);
       await insertUnique('this id exists already', () => em.insert(row, data as AnyRow));
-      await quotas.check(kind, data.body.length, undefined);
+      await quotas.assertBytesFit(kind, data.body.length, undefined);
     },
     async put(document) {
       await touch();
-      await profiles.check(kind, document, async () => {
+      await profiles.assertFits(kind, document, async () => {
         const stored = await em.findOne(row, { id: document.id } as AnyRow, FRESH);
         return stored === null ? undefined : read(stored as AnyRow);
       });
       const before = await quotas.lengthOf(kind, document.id);
       const data = columns(document);
       await em.upsert(row, data as AnyRow);
-      await quotas.check(kind, data.body.length, before);
+      await quotas.assertBytesFit(kind, data.body.length, before);
     },
     async remove(id) {
       await touch();

@@ -62,11 +62,7 @@ function isCreation({ action, kind }: AuditChange): boolean {
   return action === 'created' && kind === 'tenant';
 }
 
-function mirrored(
-  tenantId: string,
-  additions: readonly Attributed[],
-  entries: readonly AuditEntry[],
-): readonly Attributed[] {
+function mirrored(tenantId: string, additions: readonly Attributed[], entries: readonly AuditEntry[]): readonly Attributed[] {
   return additions.map((addition, index) => {
     const { sequence = 0, hash = '' } = entries[index] ?? {};
     return { ...addition, of: { tenantId, sequence, hash } };

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from '@mikro-orm/core';
 import type { DocumentRepositories, TrustListRepository } from '../../../application/ports/repositories.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
-import { issuanceFindings } from '../../../domain/issuance/issuance-findings.ts';
+import { findIssuanceProblems } from '../../../domain/issuance/issuance-findings.ts';
 import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
 import { DOCUMENTS, type DocumentKind, resourceOf } from '../../../domain/resources.ts';
 import { type FieldError, invalidFields } from '../../../domain/shared/failure.ts';
@@ -29,11 +29,7 @@ export class ProfileKeeper {
    * @param trustLists of the tenant, which have tables of their own.
    * @throws Failure `conflict` that names all that contradicts it.
    */
-  async checkAll(
-    profile: Profile,
-    documents: DocumentRepositories,
-    trustLists: Pick<TrustListRepository, 'list'>,
-  ): Promise<void> {
+  async assertAllFit(profile: Profile, documents: DocumentRepositories, trustLists: Pick<TrustListRepository, 'list'>): Promise<void> {
     const faults: FieldError[] = [];
     const repositories = [
       ...DOCUMENTS.map(({ kind, repository }) => ({ kind, resources: documents[repository] })),
@@ -50,8 +46,7 @@ export class ProfileKeeper {
     }
     faults.push(...missingKeys(await documents.keyChains.list(), profile));
     const issues = (await documents.credentialConfigurations.list()).length > 0;
-    if (issues && (await documents.issuanceConfiguration.find('default')) === undefined)
-      faults.push(...unwritten(profile));
+    if (issues && (await documents.issuanceConfiguration.find('default')) === undefined) faults.push(...unwritten(profile));
     assertNothingContradicts(profile, faults);
   }
 
@@ -61,18 +56,14 @@ export class ProfileKeeper {
    * @param readStored reads the document that is replaced, if there is one.
    * @throws Failure `invalid_input`.
    */
-  async check(
+  async assertFits(
     kind: DocumentKind,
     document: object,
     readStored: () => Promise<object | undefined> = async () => undefined,
   ): Promise<void> {
     const { findings } = resourceOf(kind);
     if (findings === undefined) return;
-    const row = await this.#em.findOneOrFail(
-      TenantRow,
-      { id: this.#tenantId },
-      { fields: ['profile'], disableIdentityMap: true },
-    );
+    const row = await this.#em.findOneOrFail(TenantRow, { id: this.#tenantId }, { fields: ['profile'], disableIdentityMap: true });
     const profile = (row.profile ?? null) as Profile | null;
     if (profile === null) return;
     const faults = contradictions(findings(document as never, profile), profile);
@@ -95,7 +86,7 @@ function propertyAt(document: object | undefined, path: string): unknown {
 
 /** What a profile demands of an issuer that nobody has said yet: credentials would be issued without. */
 function unwritten(profile: Profile): readonly FieldError[] {
-  const faults = contradictions(issuanceFindings(defaultIssuance('-'), profile), profile);
+  const faults = contradictions(findIssuanceProblems(defaultIssuance('-'), profile), profile);
   return faults.map(({ path, message }) => ({
     path: `issuance-configuration/default.${path}`,
     message: `${message}; with POST /issuer/config`,

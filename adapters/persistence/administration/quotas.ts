@@ -1,14 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { DocumentKind } from '../../../domain/resources.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import {
-  assertBytes,
-  assertCount,
-  isCounted,
-  isWeighed,
-  type Quotas,
-  WEIGHED,
-} from '../../../domain/tenants/quotas.ts';
+import { assertBytes, assertCount, isCounted, isWeighed, type Quotas, WEIGHED } from '../../../domain/tenants/quotas.ts';
 import { tableOf } from '../rows/document-tables.ts';
 
 /**
@@ -39,7 +32,7 @@ export class QuotaKeeper {
    * Whoever has too much may still write what is smaller.
    * @throws Failure `conflict`.
    */
-  async check(kind: DocumentKind, length: number, before: number | undefined): Promise<void> {
+  async assertBytesFit(kind: DocumentKind, length: number, before: number | undefined): Promise<void> {
     const quotas = this.#quotas;
     if (quotas === undefined) return;
     if (before === undefined && isCounted(kind)) assertCount(kind, await this.#count(tableOf(kind)), quotas);
@@ -47,21 +40,17 @@ export class QuotaKeeper {
   }
 
   /** @throws Failure `conflict`. */
-  async checkClients(): Promise<void> {
+  async assertClientsFit(): Promise<void> {
     if (this.#quotas !== undefined) assertCount('client', await this.#count('clients'), this.#quotas);
   }
 
   async #count(table: string): Promise<number> {
-    const [found] = await this.#query(`select count(*) as n from ${table} where tenant_id = ?`, [
-      this.#tenantId,
-    ]);
+    const [found] = await this.#query(`select count(*) as n from ${table} where tenant_id = ?`, [this.#tenantId]);
     return Number(found?.n ?? 0);
   }
 
   async #bytes(): Promise<number> {
-    const sums = WEIGHED.map(
-      (kind) => `select coalesce(sum(octet_length(body)), 0) as n from ${tableOf(kind)} where tenant_id = ?`,
-    );
+    const sums = WEIGHED.map((kind) => `select coalesce(sum(octet_length(body)), 0) as n from ${tableOf(kind)} where tenant_id = ?`);
     const found = await this.#query(
       sums.join(' union all '),
       WEIGHED.map(() => this.#tenantId),

@@ -1,11 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Documents, TenantRepositories } from '../../../application/ports/repositories.ts';
-import { readCertificate } from '../../../domain/formats/der/certificate.ts';
-import {
-  compromisedKeys,
-  issuedCertificates,
-  type RecordedKey,
-} from '../../../domain/keys/compromised-keys.ts';
+import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
+import { compromisedKeys, issuedCertificates, type RecordedKey } from '../../../domain/keys/compromised-keys.ts';
 import { isCompromised, type KeyChain, leavesOf } from '../../../domain/keys/key-chain.ts';
 import { Failure, invalidInput } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
@@ -18,38 +14,25 @@ const MAX_CERTIFICATES = 256;
 
 type RecordedKeys = TenantRepositories['recordedKeys'];
 
-export function recordedKeysOf(
-  em: EntityManager,
-  tenantId: TenantId,
-  touch: () => Promise<void>,
-): RecordedKeys {
+export function recordedKeysOf(em: EntityManager, tenantId: TenantId, touch: () => Promise<void>): RecordedKeys {
   return {
     async list() {
       const rows = await em.find(RecordedKeyRow, { tenantId }, FRESH);
       return rows.map(({ thumbprint: key, compromisedAt, certificates }) => ({
         thumbprint: key,
-        compromisedAt:
-          compromisedAt === null || compromisedAt === undefined ? null : new Date(Number(compromisedAt)),
+        compromisedAt: compromisedAt === null || compromisedAt === undefined ? null : new Date(Number(compromisedAt)),
         certificates,
       }));
     },
     async put({ thumbprint: key, compromisedAt, certificates }) {
       await touch();
-      const row = {
-        tenantId,
-        thumbprint: key,
-        compromisedAt: compromisedAt?.getTime() ?? null,
-        certificates,
-      };
+      const row = { tenantId, thumbprint: key, compromisedAt: compromisedAt?.getTime() ?? null, certificates };
       await em.upsert(RecordedKeyRow, row);
     },
   };
 }
 
-/**
- * Key chains of a tenant that never take a compromised key again, and whose certificates can still be revoked after they
- * were removed.
- */
+/** Key chains of a tenant that never take a compromised key again, and whose certificates can still be revoked after they were removed. */
 export function recordingKeys(chains: Documents<KeyChain>, recordedKeys: RecordedKeys): Documents<KeyChain> {
   /** It runs after the write, which holds the row of the tenant: who marks a key at the same time waits for it. */
   async function assertAcceptable(chain: KeyChain): Promise<void> {
@@ -74,8 +57,7 @@ export function recordingKeys(chains: Documents<KeyChain>, recordedKeys: Recorde
       await chains.remove(id);
       if (chain === undefined) return;
       const known = await recordedKeys.list();
-      for (const record of recordsOf(chain, await chains.list(), known, new Date()))
-        await recordedKeys.put(record);
+      for (const record of recordsOf(chain, await chains.list(), known, new Date())) await recordedKeys.put(record);
     },
   };
 }
@@ -86,12 +68,7 @@ export function recordingKeys(chains: Documents<KeyChain>, recordedKeys: Recorde
  * @param rest of the key chains of the tenant.
  * @throws Failure `conflict` when too many certificates of one key would be kept.
  */
-function recordsOf(
-  chain: KeyChain,
-  rest: readonly KeyChain[],
-  known: readonly RecordedKey[],
-  now: Date,
-): readonly RecordedKey[] {
+function recordsOf(chain: KeyChain, rest: readonly KeyChain[], known: readonly RecordedKey[], now: Date): readonly RecordedKey[] {
   const compromised = compromisedKeys([chain, ...rest], known);
   const keysInUse = new Set(rest.flatMap(leavesOf).map(({ key }) => thumbprint(key.publicJwk)));
   const roots = new Set(rest.map(({ root }) => root?.certificate));
@@ -111,13 +88,11 @@ function recordsOf(
         `${MAX_CERTIFICATES} certificates of this key were removed and have not expired: rotate the key before you remove more`,
       );
     }
-    return compromisedAt === null && certificates.length === 0
-      ? []
-      : [{ thumbprint: key, compromisedAt, certificates }];
+    return compromisedAt === null && certificates.length === 0 ? [] : [{ thumbprint: key, compromisedAt, certificates }];
   });
 }
 
 function hasExpired(certificate: string, now: Date): boolean {
-  const read = readCertificate(Buffer.from(certificate, 'base64'));
+  const read = parseCertificate(Buffer.from(certificate, 'base64'));
   return read === undefined || read.notAfter <= now;
 }

@@ -35,9 +35,7 @@ export function tenantRepositories(
   const read = (row: object) => readStatusList(cipher, columnsOf(row));
   const quotas = new QuotaKeeper(em, tenantId, limits);
   const keepers = { quotas, profiles: new ProfileKeeper(em, tenantId) };
-  const documents = documentRepositories(({ kind, revision }) =>
-    documentsOf(em, cipher, tenantId, kind, () => touch(revision), keepers),
-  );
+  const documents = documentRepositories(({ kind, revision }) => documentsOf(em, cipher, tenantId, kind, () => touch(revision), keepers));
   const trustLists = trustListRepository(em, cipher, tenantId, () => touch('trustLists'));
   const recordedKeys = recordedKeysOf(em, tenantId, () => touch('keyChains'));
   return {
@@ -45,15 +43,11 @@ export function tenantRepositories(
     keyChains: recordingKeys(retiringKeys(em, documents.keyChains), recordedKeys),
     recordedKeys,
     tenant: {
-      async get() {
-        return readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant'));
-      },
+      get: async () => readTenant(existing(await em.findOne(TenantRow, { id: tenantId }, FRESH), 'tenant')),
       async save(tenant) {
         await touch('tenant');
         const { profile } = tenant;
-        if (profile !== null && profile !== (await this.get()).profile) {
-          await keepers.profiles.checkAll(profile, documents, trustLists);
-        }
+        if (profile !== null && profile !== (await this.get()).profile) await keepers.profiles.assertAllFit(profile, documents, trustLists);
         const { id: _id, version: _version, revision: _revision, ...columns } = tenantColumns(tenant);
         const data = { ...columns, version: tenant.version + 1 };
         const changed = await em.nativeUpdate(TenantRow, { id: tenantId, version: tenant.version }, data);
@@ -62,18 +56,12 @@ export function tenantRepositories(
       },
     },
     clients: {
-      async get(clientId) {
-        return existing(genuineClient(macs, await em.findOne(ClientRow, { clientId }, FRESH)), 'client');
-      },
-      async list() {
-        return (await em.find(ClientRow, {}, FRESH))
-          .flatMap((row) => genuineClient(macs, row) ?? [])
-          .sort(byClientId);
-      },
+      get: async (clientId) => existing(genuineClient(macs, await em.findOne(ClientRow, { clientId }, FRESH)), 'client'),
+      list: async () => (await em.find(ClientRow, {}, FRESH)).flatMap((row) => genuineClient(macs, row) ?? []).sort(byClientId),
       async add(client) {
         await touch('clients');
         await addClient(em, macs, { ...client, tenantId });
-        await quotas.checkClients();
+        await quotas.assertClientsFit();
       },
       async save(client) {
         await touch('clients');
@@ -87,9 +75,7 @@ export function tenantRepositories(
       },
     },
     statusLists: {
-      async get(id) {
-        return read(existing(await em.findOne(StatusListRow, { id }, FRESH), 'status list'));
-      },
+      get: async (id) => read(existing(await em.findOne(StatusListRow, { id }, FRESH), 'status list')),
       async list() {
         const rows = await em.find(StatusListRow, {}, { ...FRESH, orderBy: { createdAt: 'asc', id: 'asc' } });
         return rows.map(read);

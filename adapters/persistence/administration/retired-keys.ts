@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Documents } from '../../../application/ports/repositories.ts';
-import { keysGone, type RetiredKey } from '../../../domain/keys/kept-keys.ts';
+import { droppedKeys, keysOutside, type RetiredKey } from '../../../domain/keys/kept-keys.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { RetiredKeyRow } from '../rows/administration.row.ts';
@@ -18,19 +18,13 @@ export async function retire(em: EntityManager, keys: readonly RetiredKey[]): Pr
 }
 
 /** For an account that manages tenants: the key chains of one of them. */
-export async function keyChainsOf(
-  em: EntityManager,
-  cipher: Cipher,
-  tenantId: TenantId,
-): Promise<KeyChain[]> {
+export async function keyChainsOf(em: EntityManager, cipher: Cipher, tenantId: TenantId): Promise<KeyChain[]> {
   const rows = (await em
     .getConnection()
-    .execute(
-      'select id, body from key_chains where tenant_id = ?',
-      [tenantId],
-      'all',
-      em.getTransactionContext(),
-    )) as { readonly id: string; readonly body: string }[];
+    .execute('select id, body from key_chains where tenant_id = ?', [tenantId], 'all', em.getTransactionContext())) as {
+    readonly id: string;
+    readonly body: string;
+  }[];
   return rows.flatMap(({ id, body }) => {
     try {
       const opened = cipher.open(body, placeOf('key_chains', tenantId, id));
@@ -44,17 +38,21 @@ export async function keyChainsOf(
 
 /** Key chains of a tenant: who writes one need not think of the keys that it loses. */
 export function retiringKeys(em: EntityManager, chains: Documents<KeyChain>): Documents<KeyChain> {
+  const retireDropped = async (before: KeyChain | undefined, after: KeyChain | undefined) => {
+    const dropped = droppedKeys(before, after);
+    if (dropped.length > 0) await retire(em, keysOutside(dropped, await chains.list()));
+  };
   return {
     ...chains,
     async put(chain) {
       const before = await chains.find(chain.id);
       await chains.put(chain);
-      await retire(em, await keysGone(before, chain, () => chains.list()));
+      await retireDropped(before, chain);
     },
     async remove(id) {
       const before = await chains.find(id);
       await chains.remove(id);
-      await retire(em, await keysGone(before, undefined, () => chains.list()));
+      await retireDropped(before, undefined);
     },
   };
 }

@@ -22,11 +22,7 @@ export async function raiseRevision(
   { isFirst }: { readonly isFirst: boolean },
 ): Promise<void> {
   const revision = isFirst ? { revision: raw<number>('revision + 1') } : {};
-  const raised = await em.nativeUpdate(
-    TenantRow,
-    { id: tenantId },
-    { ...revision, revisions: raw<StoredRevisions>(raisedIn(em, kind)) },
-  );
+  const raised = await em.nativeUpdate(TenantRow, { id: tenantId }, { ...revision, revisions: raw<StoredRevisions>(raisedIn(em, kind)) });
   if (raised === 0) throw missing('tenant');
 }
 

@@ -37,9 +37,7 @@ export function serviceRepositories(
         const row = await em.findOne(TenantRow, { id }, FRESH);
         return row === null ? undefined : readTenant(row);
       },
-      async list() {
-        return (await em.find(TenantRow, {}, FRESH)).map(readTenant).sort(byId);
-      },
+      list: async () => (await em.find(TenantRow, {}, FRESH)).map(readTenant).sort(byId),
       async add(tenant, belongings) {
         await endRemoval(em, tenant.id);
         await insertUnique('a tenant of this id exists already', () =>
@@ -49,10 +47,8 @@ export function serviceRepositories(
         const keepers = { quotas, profiles: new ProfileKeeper(em, tenant.id) };
         const chains = documentsOf<KeyChain>(em, cipher, tenant.id, 'key-chain', async () => {}, keepers);
         for (const chain of belongings?.keyChains ?? []) await chains.add(chain);
-        for (const client of belongings?.clients ?? []) {
-          await addClient(em, macs, { ...client, tenantId: tenant.id });
-        }
-        await quotas.checkClients();
+        for (const client of belongings?.clients ?? []) await addClient(em, macs, { ...client, tenantId: tenant.id });
+        await quotas.assertClientsFit();
       },
       async remove(id) {
         await waitForWriters(em, id);
@@ -73,21 +69,15 @@ export function serviceRepositories(
       },
     },
     clients: {
-      async find(clientId) {
-        return genuineClient(macs, await em.findOne(ClientRow, { clientId }, unscoped));
-      },
+      find: async (clientId) => genuineClient(macs, await em.findOne(ClientRow, { clientId }, unscoped)),
       async listOf(tenantId) {
-        return (await em.find(ClientRow, { tenantId }, unscoped))
-          .flatMap((row) => genuineClient(macs, row) ?? [])
-          .sort(byClientId);
+        return (await em.find(ClientRow, { tenantId }, unscoped)).flatMap((row) => genuineClient(macs, row) ?? []).sort(byClientId);
       },
-      async isRemoved(tenantId, clientId) {
-        return (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null;
-      },
+      isRemoved: async (tenantId, clientId) => (await em.findOne(RemovedClientRow, { tenantId, clientId }, unscoped)) !== null,
       async add(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
         await addClient(em, macs, client);
-        if (client.tenantId !== null) await new QuotaKeeper(em, client.tenantId, limits).checkClients();
+        if (client.tenantId !== null) await new QuotaKeeper(em, client.tenantId, limits).assertClientsFit();
       },
       async save(client) {
         if (client.tenantId !== null) await raiseRevision(em, client.tenantId, 'clients', { isFirst: true });
@@ -106,7 +96,5 @@ export function serviceRepositories(
 
 /** Who writes to the tenant at this moment is waited for, so that none of its keys is forgotten. */
 async function waitForWriters(em: EntityManager, id: TenantId): Promise<void> {
-  await em
-    .getConnection()
-    .execute('update tenants set name = name where id = ?', [id], 'run', em.getTransactionContext());
+  await em.getConnection().execute('update tenants set name = name where id = ?', [id], 'run', em.getTransactionContext());
 }

@@ -28,8 +28,7 @@ const anyRow = (row: unknown) => row as EntityName<Record<string, unknown>>;
 const OWN = allRows.filter((row) => 'tenantId' in row.meta.properties);
 
 /** The mark of a tenant goes with the transaction that makes another one of its id, whose clients come with it. */
-const NO_TENANT = (table: string) =>
-  table === ClientRow.meta.tableName ? '' : 'and not exists (select 1 from tenants where id = $1)';
+const NO_TENANT = (table: string) => (table === ClientRow.meta.tableName ? '' : 'and not exists (select 1 from tenants where id = $1)');
 
 /** Statements that remove the rows of a tenant from one table in the order of their key. The tenant is `$1`. */
 export type Removal = {
@@ -45,8 +44,8 @@ export type Removal = {
 
 export const REMOVALS: readonly Removal[] = OWN.map(({ meta }) => {
   const table = String(meta.tableName);
-  const primary = Object.entries(meta.properties as Record<string, { readonly primary?: boolean }>).flatMap(
-    ([name, { primary: isKey }]) => (isKey ? [snakeCase(name)] : []),
+  const primary = Object.entries(meta.properties as Record<string, { readonly primary?: boolean }>).flatMap(([name, { primary: isKey }]) =>
+    isKey ? [snakeCase(name)] : [],
   );
   const own = primary.filter((name) => name !== 'tenant_id');
   // A table that has one row for each tenant.
@@ -57,9 +56,10 @@ export const REMOVALS: readonly Removal[] = OWN.map(({ meta }) => {
   const removing = `delete from ${table} where tenant_id = $1`;
   const condition = `and exists (select 1 from leases where name = $2) ${NO_TENANT(table)}`;
   const statement = (act: string, first: string, later: string) => {
-    const [one, two] = [`remove_remains_${table}_${act}`, `remove_remains_${table}_${act}_after`].map(
-      (name, index) => ({ name, text: index === 0 ? first : later }),
-    ) as [Statement, Statement];
+    const [one, two] = [`remove_remains_${table}_${act}`, `remove_remains_${table}_${act}_after`].map((name, index) => ({
+      name,
+      text: index === 0 ? first : later,
+    })) as [Statement, Statement];
     return (isAfter: boolean) => (isAfter ? two : one);
   };
   const bound = (lower: string) =>
@@ -68,11 +68,7 @@ export const REMOVALS: readonly Removal[] = OWN.map(({ meta }) => {
   return {
     key,
     bound: statement('bound', bound(''), bound(above(3))),
-    page: statement(
-      'page',
-      `${removing} ${upTo} ${condition}`,
-      `${removing} ${upTo} ${above(3 + key.length)} ${condition}`,
-    ),
+    page: statement('page', `${removing} ${upTo} ${condition}`, `${removing} ${upTo} ${above(3 + key.length)} ${condition}`),
     rest: statement('rest', `${removing} ${condition}`, `${removing} ${above(3)} ${condition}`),
   };
 });
@@ -94,10 +90,7 @@ export async function endRemoval(em: EntityManager, id: TenantId): Promise<void>
     const options = { ...UNSCOPED, limit: MAX_OF_TABLE + 1, fields: ['tenantId'] } as never;
     const found = await em.find(anyRow(row), { tenantId: id }, options);
     if (found.length > MAX_OF_TABLE) {
-      throw new Failure(
-        'conflict',
-        'an older tenant of this id is still being removed; try again in a minute',
-      );
+      throw new Failure('conflict', 'an older tenant of this id is still being removed; try again in a minute');
     }
     if (found.length > 0) await em.nativeDelete(anyRow(row), { tenantId: id }, UNSCOPED);
   }

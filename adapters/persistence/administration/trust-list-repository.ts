@@ -3,11 +3,7 @@ import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { TrustListRepository, VersionPage } from '../../../application/ports/repositories.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { withNoticeTexts } from '../../../domain/trust-lists/legal-notice.ts';
-import {
-  type ListVersion,
-  MAX_VERSIONS,
-  type PublishedList,
-} from '../../../domain/trust-lists/published-list.ts';
+import { type ListVersion, MAX_VERSIONS, type PublishedList } from '../../../domain/trust-lists/published-list.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
 import { byId } from '../rows/document-tables.ts';
 import { TermRow } from '../rows/term.row.ts';
@@ -57,9 +53,7 @@ export function trustListRepository(
   };
   return {
     find,
-    async get(id) {
-      return existing(await find(id), 'trust list');
-    },
+    get: async (id) => existing(await find(id), 'trust list'),
     async list() {
       const found = await em.find(TrustListRow, {}, FRESH);
       return found.map(rows.readList).sort(byId);
@@ -113,10 +107,8 @@ export function trustListRepository(
 /** Everything but what the database looks at is sealed; a body opens at its own place only. */
 function codec(cipher: Cipher, tenantId: TenantId) {
   const listPlace = (id: string) => `trust_lists/body/${tenantId}/${id}`;
-  const versionPlace = (id: string, sequenceNumber: number) =>
-    `trust_list_versions/body/${tenantId}/${id}/${sequenceNumber}`;
-  const open = <T>(body: string, place: string) =>
-    decodeDocument<T>(cipher.open(body, place).toString('utf8'));
+  const versionPlace = (id: string, sequenceNumber: number) => `trust_list_versions/body/${tenantId}/${id}/${sequenceNumber}`;
+  const open = <T>(body: string, place: string) => decodeDocument<T>(cipher.open(body, place).toString('utf8'));
   return {
     listColumns({ jwt, ...rest }: PublishedList) {
       return {

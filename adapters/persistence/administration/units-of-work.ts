@@ -1,25 +1,30 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/core';
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import {
+  type Precondition,
   preconditionOf,
   type ServiceAuditLog,
+  type ServiceReader,
   type ServiceRepositories,
+  type TenantReader,
   type TenantRepositories,
   type TenantWriting,
   type Writing,
 } from '../../../application/ports/repositories.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
+import { resourceOf } from '../../../domain/resources.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Quotas } from '../../../domain/tenants/quotas.ts';
 import type { ConfiguredKind } from '../../../domain/tenants/revisions.ts';
 import type { ClientMacs } from '../client-macs.ts';
 import { reaching } from '../database-faults.ts';
-import type { Dialect } from '../opened.ts';
+import type { Dialect } from '../opening/opened.ts';
 import type { SeldomRead } from '../readers.ts';
 import { appendEntries, auditLog, serviceAuditLog } from './audit-chain.ts';
 import { auditedService, auditedTenant } from './audited-repositories.ts';
+import { unlessMissing } from './existing.ts';
 import { Journal } from './journal.ts';
-import { assertHolds, assertTenantHolds } from './preconditions.ts';
 import { tenantRepositories } from './repositories.ts';
 import { lockTenant, raiseRevision } from './revisions.ts';
 import { serviceRepositories } from './service-repositories.ts';
@@ -45,11 +50,7 @@ export class UnitsOfWork {
     this.#parts = parts;
   }
 
-  forTenant<T>(
-    tenantId: TenantId,
-    work: (own: TenantRepositories) => Promise<T>,
-    writing: TenantWriting,
-  ): Promise<T> {
+  forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing: TenantWriting): Promise<T> {
     const { cipher, clientMacs, quotas } = this.#parts;
     return this.#transaction(writing, async (em, journal) => {
       const condition = preconditionOf(writing);
@@ -100,10 +101,7 @@ export class UnitsOfWork {
   }
 
   /** The audit log comes last, so that its entries lock nothing while the work goes on. */
-  async #transaction<T>(
-    writing: Writing,
-    work: (em: EntityManager, journal: Journal) => Promise<T>,
-  ): Promise<T> {
+  async #transaction<T>(writing: Writing, work: (em: EntityManager, journal: Journal) => Promise<T>): Promise<T> {
     const { dialect, orm, macs, exclusively, moved } = this.#parts;
     const journal = new Journal(writing.by);
     const transaction = () =>
@@ -125,3 +123,41 @@ const now = () => new Date();
 async function beginWriting(em: EntityManager): Promise<void> {
   await em.getConnection().execute('delete from leases where 0', [], 'run', em.getTransactionContext());
 }
+
+/**
+ * Looks in the transaction that is about to write. Nobody else can write in between: what asks for this runs alone,
+ * and every other write of the tenant waits for the end of the transaction before its own.
+ * @throws Failure `conflict`.
+ */
+async function assertHolds(writing: Writing | undefined, own: TenantReader): Promise<void> {
+  const precondition = preconditionOf(writing);
+  if (precondition === undefined) return;
+  const { repository } = resourceOf(precondition.kind);
+  assertAffected(precondition, await findIn(own[repository as keyof TenantReader], precondition.id));
+}
+
+/** The same for an account that manages tenants, which removes one. */
+async function assertTenantHolds(writing: Writing | undefined, all: ServiceReader): Promise<void> {
+  const precondition = preconditionOf(writing);
+  if (precondition === undefined) return;
+  if (precondition.kind !== 'tenant') throw new Error('Only tenants are edited for the whole service.');
+  assertAffected(precondition, await all.tenants.find(precondition.id as never));
+}
+
+function assertAffected({ holds }: Precondition, found: object | undefined): void {
+  if (holds(found)) return;
+  throw new Failure(
+    'conflict',
+    found === undefined
+      ? 'there is nothing here that If-Match could mean; leave it out to make something'
+      : 'somebody changed this since you read it; read it again and repeat the change',
+  );
+}
+
+/** A repository finds what may be missing, or gets what is there. */
+function findIn(repository: object, id: string): Promise<object | undefined> {
+  const { find, get } = repository as { find?: Read; get: Read };
+  return unlessMissing((find ?? get).call(repository, id));
+}
+
+type Read = (id: string) => Promise<object | undefined>;

@@ -20,8 +20,7 @@ export const LEAVE_EVENTS = {
   text: `delete from leases where name = ${EVENT_LEASE} and holder = $1`,
 };
 
-export const fieldsOf = ({ position, tenantId, sessionId, version }: LogPlace) =>
-  [position, tenantId, sessionId, version] as const;
+export const fieldsOf = ({ position, tenantId, sessionId, version }: LogPlace) => [position, tenantId, sessionId, version] as const;
 
 /** Rows with the cursor as `c_…`, the place of each event as `l_…` and the event; one without event when there is none. */
 export function readBatch(rows: readonly Row[]): LogBatch | undefined {

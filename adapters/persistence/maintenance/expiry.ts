@@ -1,6 +1,7 @@
 import type { ExpiryPlace, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { REQUEST_AT_EXPIRY } from '../erased-requests.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import type { SqliteSql } from '../sqlite/sql.ts';
 import { listOf, named, type Row, type Statement } from '../statement.ts';
@@ -28,12 +29,7 @@ const visit = (columns: string, range: string, order: string, place: string) =>
 const COLUMNS = 'tenant_id, id, status, expires_at, claimed_at';
 const VISIT_POSTGRES = named(
   'visit_expiring_sessions',
-  visit(
-    COLUMNS,
-    '(expires_at, tenant_id, id) > ($2, $3::text, $5::text)',
-    'expires_at, tenant_id, id',
-    'tenant_id, id',
-  ),
+  visit(COLUMNS, '(expires_at, tenant_id, id) > ($2, $3::text, $5::text)', 'expires_at, tenant_id, id', 'tenant_id, id'),
 );
 /** Rows of one time are in the index by their number. */
 const VISIT_SQLITE = named(
@@ -52,7 +48,7 @@ const EXPIRE_POSTGRES = named(
   'expire_sessions',
   `with p as (select tenant_id, id from sessions
      where (tenant_id, id) in (select * from unnest($2::text[], $3::text[])) and ${IS_DUE} for update skip locked),
-   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1
+   u as (update sessions s set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
      from p where s.tenant_id = p.tenant_id and s.id = p.id
      returning s.tenant_id, s.id, s.version, s.status, s.updated_at),
    e as (${LOG} select tenant_id, id, version, status, updated_at from u)
@@ -60,14 +56,14 @@ const EXPIRE_POSTGRES = named(
 );
 const EXPIRE_SQLITE = named(
   'expire_sessions',
-  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
+  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
    where (tenant_id, id) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($2)) and ${IS_DUE}
    returning tenant_id, id, version`,
 );
 const LOG_SQLITE = named('log_expired', `${LOG} values ($1, $2, $3, ${EXPIRED}, $4)`);
 const EXPIRE_OF_TENANT = named(
   'expire_sessions_of_tenant',
-  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1
+  `update sessions set status = ${EXPIRED}, version = version + 1, updated_at = $1, request = ${REQUEST_AT_EXPIRY}
    where tenant_id = $2 and id = any($3::text[]) and ${IS_DUE} returning tenant_id, id, version`,
 );
 const LOG_OF_TENANT = named(
@@ -75,22 +71,14 @@ const LOG_OF_TENANT = named(
   `${LOG} select $1::text, x.id, x.version, ${EXPIRED}, $2::bigint from unnest($3::text[], $4::int[]) as x(id, version)`,
 );
 
-const keyOf = (row: Row): SessionKey => ({
-  tenantId: row['tenant_id'] as TenantId,
-  id: row['id'] as SessionId,
-});
+const keyOf = (row: Row): SessionKey => ({ tenantId: row['tenant_id'] as TenantId, id: row['id'] as SessionId });
 
 /** What one visit found. */
 function readVisit(rows: readonly Row[], now: Date, placeOf: (row: Row) => ExpiryPlace) {
   const open = rows.filter((row) => Number(row['is_open']) === 1);
-  const isOverdue = (row: Row) =>
-    row['claimed_at'] !== null && Number(row['expires_at']) > now.getTime() - DECIDED_WITHIN_MS;
+  const isOverdue = (row: Row) => row['claimed_at'] !== null && Number(row['expires_at']) > now.getTime() - DECIDED_WITHIN_MS;
   const last = rows.find((row) => Number(row['is_open']) === 0);
-  return {
-    due: open.filter((row) => !isOverdue(row)).map(keyOf),
-    overdue: open.filter(isOverdue).map(keyOf),
-    next: last && placeOf(last),
-  };
+  return { due: open.filter((row) => !isOverdue(row)).map(keyOf), overdue: open.filter(isOverdue).map(keyOf), next: last && placeOf(last) };
 }
 
 /** Begins where nothing is before. */
@@ -135,32 +123,46 @@ async function expireOnCluster(sql: PostgresSql, due: readonly SessionKey[], now
 }
 
 export function sqliteExpiry(sql: SqliteSql): Expiry {
-  const size = new BatchSize();
-  return {
-    expireSessions: (now, limit, { after = START, until = now } = {}) =>
-      size.run(limit, async (visited) => {
-        const [from = 0, place = -1] = after;
-        const rows = await sql.single((run) => run.all(VISIT_SQLITE, until.getTime(), from, place, visited));
-        const { due, overdue, next } = readVisit(rows, now, (row) => [
-          Number(row['expires_at']),
-          Number(row['place']),
-        ]);
-        if (due.length === 0) return { expired: [], overdue, next };
-        const keys = JSON.stringify(due.map(({ tenantId, id }) => [tenantId, id]));
-        const expired = await sql.transaction((run) =>
-          size.timed(() => {
+  // Most visited sessions are not due, so a visit has many of them. A change of as many would hold the thread for long.
+  const visits = new BatchSize();
+  const changes = new BatchSize();
+  const expire = (now: Date, due: readonly SessionKey[]) =>
+    changes.run(due.length, (rows) => {
+      const keys = JSON.stringify(due.slice(0, rows).map(({ tenantId, id }) => [tenantId, id]));
+      return sql.transaction(
+        (run) =>
+          changes.timed(() => {
             const changed = run.all(EXPIRE_SQLITE, now.getTime(), keys);
             for (const { tenant_id, id, version } of changed)
               run.change(LOG_SQLITE, String(tenant_id), String(id), Number(version), now.getTime());
-            return changed.map(keyOf);
+            return { expired: changed.map(keyOf), rest: due.slice(rows) };
           }),
-        );
+        (step) => changes.transaction(step),
+      );
+    });
+  return {
+    expireSessions: (now, limit, { after = START, until = now } = {}) =>
+      visits.run(limit, async (visited) => {
+        const [from = 0, place = -1] = after;
+        const rows = await sql.single((run) => visits.timed(() => run.all(VISIT_SQLITE, until.getTime(), from, place, visited)));
+        const { due, overdue, next } = readVisit(rows, now, (row) => [Number(row['expires_at']), Number(row['place'])]);
+        const expired: SessionKey[] = [];
+        for (let left: readonly SessionKey[] = due; left.length > 0; ) {
+          // Requests that came during the last step go first.
+          await new Promise((resolve) => setImmediate(resolve));
+          try {
+            const step = await expire(now, left);
+            expired.push(...step.expired);
+            left = step.rest;
+          } catch (error) {
+            if (expired.length === 0) throw error;
+            // Those that have expired are reported, and the next visit begins where this one did.
+            return { expired, overdue: [], next: after };
+          }
+        }
         return { expired, overdue, next };
       }),
   };
 }
 
-export const EXPIRY_STATEMENTS: Readonly<Record<'postgres' | 'sqlite', Statement>> = {
-  postgres: VISIT_POSTGRES,
-  sqlite: VISIT_SQLITE,
-};
+export const EXPIRY_STATEMENTS: Readonly<Record<'postgres' | 'sqlite', Statement>> = { postgres: VISIT_POSTGRES, sqlite: VISIT_SQLITE };

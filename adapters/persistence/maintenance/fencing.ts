@@ -1,16 +1,11 @@
 import type { FenceStep, Fencing } from '../../../application/ports/fencing.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
+import type { JobSql } from '../job-sql.ts';
 import { listOf, named } from '../statement.ts';
-import type { JobSql } from './job-sql.ts';
 
 /** Rows of one table, of whose key the tenant and the id are all. `$1` is the time. */
-type Ending = {
-  readonly name: string;
-  readonly table: string;
-  readonly set: string;
-  readonly where: string;
-};
+type Ending = { readonly name: string; readonly table: string; readonly set: string; readonly where: string };
 
 /** So long a session with a response is left to who can read it; it is to expire at once. */
 const UNDECIDED_MS = 3_600_001;
@@ -65,11 +60,10 @@ const ENDINGS: readonly Ending[] = [
   },
 ];
 
-const PICK_UPS = named(
-  'fence_pick_ups',
-  'update clients set pick_up = null where pick_up is not null and cast($1 as bigint) > 0',
-);
+const PICK_UPS = named('fence_pick_ups', 'update clients set pick_up = null where pick_up is not null and cast($1 as bigint) > 0');
 const DELIVERIES = named('fence_deliveries', `delete from pending_deliveries where ${NOW} > 0`);
+/** The sessions that they count have ended or belong to a future that no longer exists. */
+const SESSION_BYTES = named('fence_open_session_bytes', `delete from open_session_bytes where ${NOW} > 0`);
 const LAST_RELEASE = named(
   'last_list_release',
   `select max(number) as number, max(at) as at from (
@@ -90,14 +84,15 @@ export function fencing(sql: JobSql): Fencing {
         name: 'secrets of clients that nobody fetched erased',
         run: async (now) => ({ done: await sql.change(PICK_UPS, now.getTime()), place: undefined }),
       },
+      {
+        name: 'sums of open session bytes deleted',
+        run: async (now) => ({ done: await sql.change(SESSION_BYTES, now.getTime()), place: undefined }),
+      },
     ],
     async lastListRelease() {
       const [row] = await sql.all(LAST_RELEASE);
       const at = row?.['at'] ?? undefined;
-      return {
-        number: Number(row?.['number'] ?? 0),
-        at: at === undefined ? undefined : new Date(Number(at)),
-      };
+      return { number: Number(row?.['number'] ?? 0), at: at === undefined ? undefined : new Date(Number(at)) };
     },
   };
 }

@@ -1,15 +1,11 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type {
-  FollowedPlace,
-  FollowedWallets,
-  Follower,
-} from '../../../application/ports/followed-wallets.ts';
+import type { FollowedPlace, FollowedWallets, Follower } from '../../../application/ports/followed-wallets.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
 import type { FollowedList } from '../../../domain/status-lists/wallet-status.ts';
+import type { JobSql } from '../job-sql.ts';
 import { ISSUED_BATCHES } from '../rows/session-codec.ts';
 import { readFollowedList } from '../rows/wallet-status-codec.ts';
 import { named, type Row } from '../statement.ts';
-import type { JobSql } from './job-sql.ts';
 
 /** A list that nothing followed for so long goes; a transaction that is under way may be about to follow it. */
 const IDLE_MS = 86_400_000;
@@ -30,10 +26,7 @@ export const SQLITE_FOLLOWED: FollowedWords = {
   rows: `(select ${MEMBERS.map((name) => `json_extract(value, '$.${name}') as ${name}`).join(', ')} from json_each($1)) v`,
 };
 
-const DUE = named(
-  'due_followed_lists',
-  'select * from followed_lists where next_check_at <= $1 order by next_check_at limit $2',
-);
+const DUE = named('due_followed_lists', 'select * from followed_lists where next_check_at <= $1 order by next_check_at limit $2');
 const CHECKED = named(
   'followed_list_checked',
   `update followed_lists set next_check_at = $3, checked_at = $4, failing_since = null, failures = 0, failure = null
@@ -44,22 +37,13 @@ const FAILED = named(
   `update followed_lists set next_check_at = $3, failing_since = coalesce(failing_since, $4), failures = failures + 1,
      failure = $5 where tenant_id = $1 and id = $2`,
 );
-const FALLEN = named(
-  'fallen_batches',
-  'select * from fallen_batches where told_at is null order by fell_at, batch_id limit $1',
-);
+const FALLEN = named('fallen_batches', 'select * from fallen_batches where told_at is null order by fell_at, batch_id limit $1');
 const FALLEN_TOLD = named(
   'fallen_batches_told',
   'select * from fallen_batches where told_at is not null order by fell_at, batch_id limit $1',
 );
-const TOLD_OF_FALLEN = named(
-  'told_of_fallen',
-  'update fallen_batches set told_at = $3 where tenant_id = $1 and batch_id = $2',
-);
-const FORGET_FALLEN = named(
-  'forget_fallen',
-  'delete from fallen_batches where tenant_id = $1 and batch_id = $2',
-);
+const TOLD_OF_FALLEN = named('told_of_fallen', 'update fallen_batches set told_at = $3 where tenant_id = $1 and batch_id = $2');
+const FORGET_FALLEN = named('forget_fallen', 'delete from fallen_batches where tenant_id = $1 and batch_id = $2');
 /** The last of the next `$2` rows, how many they are, and how many of them have ended. */
 const WALK = named(
   'walk_followed',
@@ -86,10 +70,7 @@ const DROP_IDLE = named(
      (select tenant_id, id from followed_lists where idle_since <= $1 limit $2)
    and idle_since <= $1 and ${UNUSED}`,
 );
-const MARK_IDLE = named(
-  'mark_idle_lists',
-  `update followed_lists set idle_since = $1 where idle_since is null and ${UNUSED}`,
-);
+const MARK_IDLE = named('mark_idle_lists', `update followed_lists set idle_since = $1 where idle_since is null and ${UNUSED}`);
 const OF_TENANT = named(
   'followed_lists_of_tenant',
   `select * from followed_lists where tenant_id = $1
@@ -101,11 +82,7 @@ const FAILING = named(
 );
 const START: FollowedPlace = ['', '', -1, ''];
 
-export function followedWallets(
-  sql: JobSql,
-  cipher: Cipher,
-  { indices, rows }: FollowedWords,
-): FollowedWallets {
+export function followedWallets(sql: JobSql, cipher: Cipher, { indices, rows }: FollowedWords): FollowedWallets {
   const FOLLOWERS = named(
     'followers',
     `select s.idx, s.batch_id as follows_batch, s.session_id as follows_session, b.* from followed_statuses s
@@ -138,14 +115,7 @@ export function followedWallets(
         } catch {
           // Else it would be the first of the next run, too, and nobody's list would be looked at any more.
           const again = now.getTime() + UNREADABLE_REST_MS;
-          await sql.change(
-            FAILED,
-            row['tenant_id'] as TenantId,
-            String(row['id']),
-            again,
-            now.getTime(),
-            UNREADABLE,
-          );
+          await sql.change(FAILED, row['tenant_id'] as TenantId, String(row['id']), again, now.getTime(), UNREADABLE);
         }
       }
       return lists;
@@ -155,13 +125,16 @@ export function followedWallets(
       if (reason === undefined) await sql.change(CHECKED, tenantId, id, ...times);
       else await sql.change(FAILED, tenantId, id, ...times, reason);
     },
-    async followers({ tenantId, id }, wanted, limit) {
-      return (await sql.all(FOLLOWERS, tenantId, id, wanted, limit)).map(readFollower);
-    },
+    followers: async ({ tenantId, id }, wanted, limit) => (await sql.all(FOLLOWERS, tenantId, id, wanted, limit)).map(readFollower),
     async fall({ tenantId, id }, followers, now) {
       const these = JSON.stringify(
         followers.map(({ idx, batchId, sessionId, batch }) => ({
-          ...{ tenant: tenantId, list: id, idx, batch: batchId, session: sessionId, fell: now.getTime() },
+          tenant: tenantId,
+          list: id,
+          idx,
+          batch: batchId,
+          session: sessionId,
+          fell: now.getTime(),
           configuration: batch?.credentialConfigurationId ?? null,
         })),
       );
@@ -196,12 +169,8 @@ export function followedWallets(
       await sql.change(DROP_IDLE, now.getTime() - IDLE_MS, limit);
       await sql.change(MARK_IDLE, now.getTime());
     },
-    async followedLists(tenantId, limit) {
-      return (await sql.all(OF_TENANT, tenantId, limit)).map((row) => readFollowedList(cipher, row));
-    },
-    async failingLists(since) {
-      return Number((await sql.all(FAILING, since.getTime()))[0]?.['failing']);
-    },
+    followedLists: async (tenantId, limit) => (await sql.all(OF_TENANT, tenantId, limit)).map((row) => readFollowedList(cipher, row)),
+    failingLists: async (since) => Number((await sql.all(FAILING, since.getTime()))[0]?.['failing']),
   };
 }
 

@@ -1,13 +1,9 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type {
-  IssuedSubjects,
-  IssuedToSubject,
-  RevocationOrder,
-} from '../../../application/ports/issued-subjects.ts';
+import type { IssuedSubjects, IssuedToSubject, RevocationOrder } from '../../../application/ports/issued-subjects.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import { FINGERPRINTS, SUBJECT_KEYS } from '../rows/subject-codec.ts';
+import type { JobSql } from '../job-sql.ts';
+import { FINGERPRINTS, REVOKED_SINCE_GRANT, SUBJECT_KEYS } from '../rows/subject-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
-import type { JobSql } from './job-sql.ts';
 
 /** Longer than any grant brings tokens: refresh tokens live a year at most. */
 const REVOKED_KEPT_MS = 400 * 24 * 3_600_000;
@@ -34,10 +30,11 @@ export const SQLITE_SUBJECTS: SubjectWords = {
   configurations: '(select value as id from json_each(g.configuration_ids)) as c',
   noteRevoked: named(
     'note_revoked_subject',
-    `insert into revoked_subjects (tenant_id, fingerprint, credential_configuration_id, revoked_at)
-     select t.id, $2, c.value, $4 from tenants t join json_each($3) c where t.id = $1
-     on conflict (tenant_id, fingerprint, credential_configuration_id)
-       do update set revoked_at = max(excluded.revoked_at, revoked_subjects.revoked_at)`,
+    `insert into revoked_subjects (tenant_id, fingerprint, credential_configuration_id, revoked_at, number)
+     select t.id, $2, c.value, $4, coalesce((select max(number) from revoked_subjects where tenant_id = $1), 0) + 1
+     from tenants t join json_each($3) c where t.id = $1
+     on conflict (tenant_id, fingerprint, credential_configuration_id) do update set
+       revoked_at = max(excluded.revoked_at, revoked_subjects.revoked_at), number = excluded.number`,
   ),
 };
 
@@ -48,10 +45,7 @@ const NEW_KEY = named(
   `insert into subject_keys (tenant_id, id, secret) select t.id, $2, $3 from tenants t where t.id = $1
    on conflict do nothing`,
 );
-const DUE = named(
-  'due_subject_revocations',
-  'select * from subject_revocations where due_at <= $1 order by due_at limit $2',
-);
+const DUE = named('due_subject_revocations', 'select * from subject_revocations where due_at <= $1 order by due_at limit $2');
 const BATCHES = named(
   'batches_of_subject',
   `select batch_id from issued_subjects
@@ -62,9 +56,11 @@ const FULFILLED = named(
   `delete from subject_revocations
    where tenant_id = $1 and fingerprint = $2 and session_id = $3 and credential_configuration_id = $4 and due_at = $5`,
 );
+/** The last number stays, so that no later revocation gets it or a lower one. */
 const FORGET_REVOKED = named(
   'forget_revoked_subjects',
-  'delete from revoked_subjects where tenant_id = $1 and revoked_at < $2',
+  `delete from revoked_subjects where tenant_id = $1 and revoked_at < $2
+     and (number is null or number < (select max(l.number) from revoked_subjects l where l.tenant_id = $1))`,
 );
 const POSTPONE = named(
   'postpone_subject_revocation',
@@ -74,11 +70,24 @@ const POSTPONE = named(
 
 export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectWords): IssuedSubjects {
   const { among, later, configurations, noteRevoked } = words;
-  /** Whether every configuration of the grant `g` was revoked for the person since the grant was redeemed. */
+  /** SQL condition: the person's credentials of a configuration were revoked after the grant `g` was authorized. */
+  const isRevoked = (fingerprint: string, configuration: string) =>
+    `exists (select 1 from revoked_subjects r where r.tenant_id = g.tenant_id and r.fingerprint = ${fingerprint}
+       and r.credential_configuration_id in ('', ${configuration}) and ${REVOKED_SINCE_GRANT})`;
+  /** SQL condition: the grant `g` serves the person alone, and all of its configurations were revoked for the person. */
   const isCovered = (fingerprint: string) =>
-    `not exists (select 1 from ${configurations} where not exists (select 1 from revoked_subjects r
-       where r.tenant_id = g.tenant_id and r.fingerprint = ${fingerprint}
-         and r.credential_configuration_id in ('', c.id) and r.revoked_at >= coalesce(g.consumed_at, 0)))`;
+    `not exists (select 1 from ${configurations} where not ${isRevoked(fingerprint, 'c.id')})
+     and not exists (select 1 from issued_subjects o
+       where o.tenant_id = g.tenant_id and o.session_id = g.session_id and o.grant_id = g.id
+         and not ${isRevoked('o.fingerprint', 'o.credential_configuration_id')})`;
+  const SERVES_OTHERS = named(
+    'session_serves_others',
+    `select 1 as one from issued_subjects o left join grants g on g.tenant_id = o.tenant_id and g.id = o.grant_id
+     where o.tenant_id = $1 and o.session_id = $3 and o.fingerprint <> $2
+       and not exists (select 1 from revoked_subjects r where r.tenant_id = o.tenant_id and r.fingerprint = o.fingerprint
+         and r.credential_configuration_id in ('', o.credential_configuration_id)
+         and (g.id is null or ${REVOKED_SINCE_GRANT})) limit 1`,
+  );
   const REVOKE_GRANTS = named(
     'revoke_grants_of_subjects',
     `update grants set revoked_at = $3 where tenant_id = $1 and revoked_at is null and id in (
@@ -106,10 +115,7 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectWords)
          do update set due_at = ${later}(excluded.due_at, subject_revocations.due_at + 1)`,
     );
   const ORDER = order('order_subject_revocations', 'and true');
-  const ORDER_SOME = order(
-    'order_some_subject_revocations',
-    `and credential_configuration_id ${among('$4')}`,
-  );
+  const ORDER_SOME = order('order_some_subject_revocations', `and credential_configuration_id ${among('$4')}`);
   const ORDERS = named(
     'subject_revocations_of',
     `select * from subject_revocations where tenant_id = $1 and fingerprint ${among('$2')}
@@ -129,9 +135,7 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectWords)
       if (made === undefined) throw new Error('the tenant is gone');
       return made;
     },
-    async countBatches(tenantId, fingerprints, limit) {
-      return Number((await sql.all(COUNT, tenantId, fingerprints, limit))[0]?.['batches']);
-    },
+    countBatches: async (tenantId, fingerprints, limit) => Number((await sql.all(COUNT, tenantId, fingerprints, limit))[0]?.['batches']),
     async orderRevocations(tenantId, fingerprints, configurationIds, now) {
       const asked = [tenantId, fingerprints, now.getTime()] as const;
       if (configurationIds === undefined) await sql.change(ORDER, ...asked);
@@ -140,8 +144,7 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectWords)
     async noteRevoked(tenantId, fingerprints, configurationIds, now) {
       await sql.change(FORGET_REVOKED, tenantId, now.getTime() - REVOKED_KEPT_MS);
       // One transaction per person: two locks in one transaction could wait for each other.
-      for (const fingerprint of fingerprints)
-        await sql.all(noteRevoked, tenantId, fingerprint, configurationIds ?? [''], now.getTime());
+      for (const fingerprint of fingerprints) await sql.all(noteRevoked, tenantId, fingerprint, configurationIds ?? [''], now.getTime());
     },
     async revokeGrants(tenantId, fingerprints, now) {
       await sql.change(REVOKE_GRANTS, tenantId, fingerprints, now.getTime());
@@ -149,14 +152,11 @@ export function issuedSubjects(sql: JobSql, cipher: Cipher, words: SubjectWords)
     async revokeGrant(tenantId, fingerprint, grantId, now) {
       return (await sql.change(REVOKE_GRANT, tenantId, fingerprint, grantId, now.getTime())) > 0;
     },
-    async revocationOrdersOf(tenantId, fingerprints, limit) {
-      return (await sql.all(ORDERS, tenantId, fingerprints, limit)).map(readOrder);
-    },
-    async dueRevocationOrders(now, limit) {
-      return (await sql.all(DUE, now.getTime(), limit)).map(readOrder);
-    },
-    async batchesOf(about) {
-      return (await sql.all(BATCHES, ...keyOf(about))).map((row) => String(row['batch_id']));
+    revocationOrdersOf: async (tenantId, fingerprints, limit) => (await sql.all(ORDERS, tenantId, fingerprints, limit)).map(readOrder),
+    dueRevocationOrders: async (now, limit) => (await sql.all(DUE, now.getTime(), limit)).map(readOrder),
+    batchesOf: async (about) => (await sql.all(BATCHES, ...keyOf(about))).map((row) => String(row['batch_id'])),
+    async servesOthers({ tenantId, fingerprint, sessionId }) {
+      return (await sql.all(SERVES_OTHERS, tenantId, fingerprint, sessionId)).length > 0;
     },
     async fulfilOrder(order) {
       await sql.change(FULFILLED, ...keyOf(order), order.dueAt.getTime());

@@ -1,26 +1,26 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { EventLog } from '../../../application/ports/event-log.ts';
+import type { KeptTrustListJobs, UntoldFinding } from '../../../application/ports/kept-trust-lists.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import type { ClientMacs } from '../client-macs.ts';
+import { type JobSql, postgresJobs, sqliteJobs } from '../job-sql.ts';
+import { KEPT_TRUST_LISTS, keyOfFinding } from '../kept-trust-lists.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, named, type Statement } from '../statement.ts';
-import { auditLogJobs } from './audit-log.ts';
 import { BatchSize } from './batch-size.ts';
+import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
 import { postgresExpiry, sqliteExpiry } from './expiry.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
-import { type JobSql, postgresJobs, sqliteJobs } from './job-sql.ts';
-import { keptTrustListJobs } from './kept-trust-lists.ts';
-import { listFill } from './list-fill.ts';
 import { pendingDeliveries } from './pending-deliveries.ts';
 import { postgresEventLog } from './postgres-event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 import { resealing } from './resealing.ts';
 import { FORGET_PICK_UPS, postgresCleaningUp, sqliteCleaningUp } from './retention.ts';
-import { sqliteEventLog } from './sqlite-event-log.ts';
 import { endedTenants, tenantRemains } from './tenant-remains.ts';
 
 /** By their keys. */
@@ -54,8 +54,20 @@ const ENDING_TRUST_LISTS = named(
    order by next_update, tenant_id, id limit $2`,
 );
 
-/** A row of one table goes in microseconds. */
-const FIRST_REMOVED = 500;
+/**
+ * The state is computed where the rows are, so an answer is empty while nothing changed. Each revision is weighted by the creation of
+ * its tenant, so that changes of two tenants do not cancel each other.
+ */
+const TENANT_VERSIONS = named(
+  'tenant_versions',
+  `select t.id, t.revision, t.created_at, s.state from (
+     select cast(count(*) as text) || '/' || cast(coalesce(sum(created_at), 0) as text) || '/' ||
+       cast(coalesce(sum(revision * (1 + created_at % 999983)), 0) as text) as state from tenants) s
+   left join tenants t on true where s.state <> $1`,
+);
+
+/** Rows of one table that a process removes first. */
+const FIRST_REMOVED = 200;
 
 /** SQLite decides by itself which tables it has to look at. */
 const OPTIMIZE = named('optimize', 'pragma optimize');
@@ -100,10 +112,7 @@ const GROWING = [
 const RETIRED = 'select owner, kms, key_id, algorithm from retired_keys';
 const RETIRED_KEYS = named('retired_keys', `${RETIRED} order by retired_at limit $1`);
 const RETIRED_KEYS_OF = named('retired_keys_of', `${RETIRED} where owner = $2 order by retired_at limit $1`);
-const FORGET_RETIRED_KEY = named(
-  'forget_retired_key',
-  'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3',
-);
+const FORGET_RETIRED_KEY = named('forget_retired_key', 'delete from retired_keys where owner = $1 and kms = $2 and key_id = $3');
 const POSTPONE_RETIRED_KEY = named(
   'postpone_retired_key',
   `update retired_keys set retired_at = (select max(retired_at) + 1 from retired_keys)
@@ -111,15 +120,34 @@ const POSTPONE_RETIRED_KEY = named(
 );
 
 function sqliteRemains(sql: SqliteSql): Pick<Maintenance, 'removeRemains' | 'tenantRemovals'> {
-  const size = new BatchSize(FIRST_REMOVED);
-  const remains = tenantRemains({
-    all: (statement, ...values) => sql.single((run) => size.timed(() => run.all(statement, ...values))),
-    change: (statement, ...values) => sql.single((run) => size.timed(() => run.change(statement, ...values))),
-  });
-  return {
-    ...remains,
-    removeRemains: (now, limit) => size.run(limit, (rows) => remains.removeRemains(now, rows)),
+  // Of each table: a row of one table can take ten times as long as a row of another.
+  const sizes = new Map<number, BatchSize>();
+  const sizeOf = (table: number) => {
+    const size = sizes.get(table) ?? new BatchSize(FIRST_REMOVED);
+    sizes.set(table, size);
+    return size;
   };
+  const measured = (size: BatchSize): JobSql => ({
+    all: (statement, ...values) => sql.single((run) => size.timed(() => run.all(statement, ...values))),
+    change: (statement, ...values) =>
+      sql.transaction(
+        (run) => size.timed(() => run.change(statement, ...values)),
+        (step) => size.transaction(step),
+      ),
+  });
+  return tenantRemains(sqliteJobs(sql), {
+    sql: (table) => measured(sizeOf(table)),
+    async run(table, limit, work) {
+      // Requests that came while the last page was removed go first.
+      await new Promise((resolve) => setImmediate(resolve));
+      const size = sizeOf(table);
+      return size.run(limit, async (rows) => {
+        const page = await work(rows);
+        size.touched(page.removed);
+        return page;
+      });
+    },
+  });
 }
 
 /** What needs no words of one dialect but `forgetPickUps`. */
@@ -147,19 +175,26 @@ function jobs(sql: JobSql, cipher: Cipher, clientMacs: ClientMacs, forgetPickUps
         nextUpdate: new Date(Number(row['next_update'])),
       }));
     },
+    async tenantVersions(state = '') {
+      const rows = await sql.all(TENANT_VERSIONS, state);
+      const [first] = rows;
+      if (first === undefined) return undefined;
+      const versions = rows
+        .filter(({ id }) => id !== null)
+        .map((row) => ({
+          id: String(row['id']) as TenantId,
+          version: `${row['created_at']}/${row['revision']}`,
+        }));
+      // In the order of the process, as in the database order differs by its locale.
+      versions.sort((one, other) => (one.id < other.id ? -1 : 1));
+      return { state: String(first['state']), versions };
+    },
     ...listFill(sql),
     async retiredKeys(limit, owner) {
-      const rows =
-        owner === undefined
-          ? await sql.all(RETIRED_KEYS, limit)
-          : await sql.all(RETIRED_KEYS_OF, limit, owner);
+      const rows = owner === undefined ? await sql.all(RETIRED_KEYS, limit) : await sql.all(RETIRED_KEYS_OF, limit, owner);
       return rows.map((row) => ({
         tenantId: String(row['owner']),
-        handle: {
-          kms: String(row['kms']),
-          keyId: String(row['key_id']),
-          algorithm: String(row['algorithm']) as SigningAlgorithm,
-        },
+        handle: { kms: String(row['kms']), keyId: String(row['key_id']), algorithm: String(row['algorithm']) as SigningAlgorithm },
       }));
     },
     async forgetRetiredKey({ tenantId, handle }) {
@@ -227,5 +262,119 @@ export function sqliteMaintenance(sql: SqliteSql, cipher: Cipher, clientMacs: Cl
         run.all(OPTIMIZE);
         return { refreshed: [], failures: [] };
       }),
+  };
+}
+
+/** A look at an index for each chain. The chain of the service is no tenant's. */
+const OLD = named(
+  'old_audit_logs',
+  `select h.tenant_id from audit_heads h where h.tenant_id > $3 and h.tenant_id <> ''
+     and (select e.at from audit_entries e where e.tenant_id = h.tenant_id order by e.sequence limit 1) < $1
+   order by h.tenant_id limit $2`,
+);
+const REMOVE = named('remove_audit_entries', 'delete from audit_entries where tenant_id = $1 and sequence <= $2 and at < $3');
+
+function auditLogJobs(sql: JobSql): Pick<Maintenance, 'oldAuditLogs' | 'removeAuditEntries'> {
+  return {
+    async oldAuditLogs(before, limit, after) {
+      const rows = await sql.all(OLD, before.getTime(), limit, after ?? '');
+      return rows.map((row) => row['tenant_id'] as TenantId);
+    },
+    removeAuditEntries: (tenantId, upTo, before) => sql.change(REMOVE, tenantId, upTo, before.getTime()),
+  };
+}
+
+const HELD = named('held_trust_lists', 'select count(*) as held from kept_trust_lists where seen_at > $1 and held_since is not null');
+const FORGET_KEPT_LISTS = named(
+  'forget_kept_trust_lists',
+  `delete from kept_trust_lists where (tenant_id, id) in (select tenant_id, id from kept_trust_lists
+     where seen_at <= $1 and (ends_at is null or ends_at <= $1) limit $2)`,
+);
+
+const UNTOLD = named(
+  'untold_findings',
+  `select tenant_id, id, place, finding, held_since from kept_trust_lists
+   where finding_key is not null and (told_key is null or told_key <> finding_key) order by held_since limit $1`,
+);
+const TOLD = named('told_finding', 'update kept_trust_lists set told_key = $3 where tenant_id = $1 and id = $2 and finding_key = $3');
+
+function keptTrustListJobs(sql: JobSql, cipher: Cipher): KeptTrustListJobs {
+  return {
+    heldTrustLists: async (since) => Number((await sql.all(HELD, since.getTime()))[0]?.['held']),
+    async untoldFindings(limit) {
+      const rows = await sql.all(UNTOLD, limit);
+      return rows.flatMap((row): UntoldFinding[] => {
+        const [tenantId, id] = [row['tenant_id'] as TenantId, String(row['id'])];
+        const at = { cipher, tenantId, id };
+        const finding = KEPT_TRUST_LISTS.readField('finding', row['finding'], at);
+        const place = KEPT_TRUST_LISTS.readField('place', row['place'], at);
+        const since = new Date(Number(row['held_since']));
+        return finding === null ? [] : [{ tenantId, id, place, finding, since }];
+      });
+    },
+    async toldFinding({ tenantId, id, finding }) {
+      await sql.change(TOLD, tenantId, id, keyOfFinding(finding));
+    },
+    forgetKeptTrustLists: (before, limit) => sql.change(FORGET_KEPT_LISTS, before.getTime(), limit),
+  };
+}
+
+const LIST_FILL = named(
+  'list_fill',
+  `select count(*) as lists, coalesce(sum(used_entries), 0) as used, coalesce(sum(capacity), 0) as capacity
+   from status_lists`,
+);
+
+function listFill(sql: JobSql): Pick<Maintenance, 'listFill'> {
+  return {
+    async listFill() {
+      const [row] = await sql.all(LIST_FILL);
+      const number = (name: string) => Number(row?.[name] ?? 0);
+      return { lists: number('lists'), used: number('used'), capacity: number('capacity') };
+    },
+  };
+}
+
+/** Writers come one after the other, so events become visible in the order of their positions. */
+const BEGIN = named(
+  'begin_event_log',
+  `insert into event_cursors (name, position, tenant, session, version)
+   values (${EVENT_CURSOR}, coalesce((select seq from sqlite_sequence where name = 'session_events'), 0), '', '', 0)
+   on conflict do nothing`,
+);
+const HOLD = named(
+  'hold_events',
+  `insert into leases (name, holder, expires_at) values (${EVENT_LEASE}, $1, $2 + $3)
+   on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
+     where leases.expires_at <= $2 or leases.holder = excluded.holder or leases.expires_at > $2 + $3 + 60000
+   returning holder`,
+);
+const NEXT = named(
+  'next_events',
+  `select c.position as c_position, c.tenant as c_tenant, c.session as c_session, c.version as c_version,
+     0 as is_behind, e.position as l_position, e.tenant_id as l_tenant, e.session_id as l_session,
+     e.version as l_version, e.tenant_id, e.session_id, e.version, e.status, e.at, s.kind
+   from event_cursors c left join session_events e on e.position > c.position
+   left join sessions s on s.tenant_id = e.tenant_id and s.id = e.session_id
+   where c.name = ${EVENT_CURSOR} order by e.position limit $1`,
+);
+
+function sqliteEventLog(sql: SqliteSql): EventLog {
+  const { change } = sqliteJobs(sql);
+  return {
+    async beginHandingOn() {
+      await change(BEGIN);
+    },
+    nextEvents: (holder, leaseSeconds, limit) =>
+      sql.transaction((run) => {
+        const isHeld = run.all(HOLD, holder, run.time(), leaseSeconds * 1000).length > 0;
+        return isHeld ? readBatch(run.all(NEXT, limit)) : undefined;
+      }),
+    handedOn: async (from, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(from))) > 0,
+    // The numbers are stored with the rows, so they cannot be behind.
+    renumber: () => Promise.resolve(0),
+    async leaveEvents(holder) {
+      await change(LEAVE_EVENTS, holder);
+    },
   };
 }

@@ -1,7 +1,7 @@
 import type { PendingDeliveries } from '../../../application/ports/pending-deliveries.ts';
 import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { JobSql } from '../job-sql.ts';
 import { named } from '../statement.ts';
-import type { JobSql } from './job-sql.ts';
 
 /** Among so many, those that are due longest, tenants are weighed against each other. */
 const LOOKED_AT = 10_000;

@@ -1,8 +1,8 @@
 import type { EventLog } from '../../../application/ports/event-log.ts';
+import { postgresJobs } from '../job-sql.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { named } from '../statement.ts';
 import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
-import { postgresJobs } from './job-sql.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 
 /**
@@ -21,13 +21,11 @@ const BEGIN = named(
 );
 
 /**
- * A transaction has its id before it waits for the row of its session, so a later event of a session can have a lower
- * position than an earlier one. Such an event goes with the one that it overtook: `l` are the events that overtook none,
- * `f` each of them with those which did. Both are few rows of one session, found by the key of the table.
- * `$1` is the holder, `$2` milliseconds, `$3` the limit.
+ * A transaction has its id before it waits for the row of its session, so a later event of a session can have a lower position than an
+ * earlier one. Such an event goes with the one that it overtook: `l` are the events that overtook none, `f` each of them with those which
+ * did. Both are few rows of one session, found by the key of the table. `$1` is the holder, `$2` milliseconds, `$3` the limit.
  */
-const OF_SESSION = (alias: string, one: string) =>
-  `${alias}.tenant_id = ${one}.tenant_id and ${alias}.session_id = ${one}.session_id`;
+const OF_SESSION = (alias: string, one: string) => `${alias}.tenant_id = ${one}.tenant_id and ${alias}.session_id = ${one}.session_id`;
 const NEXT = named(
   'next_events',
   `with held as (
@@ -80,9 +78,7 @@ export function postgresEventLog(sql: PostgresSql): EventLog {
     async beginHandingOn() {
       await change(BEGIN);
     },
-    async nextEvents(holder, leaseSeconds, limit) {
-      return readBatch(await sql.query(NEXT, [holder, leaseSeconds * 1000, limit]));
-    },
+    nextEvents: async (holder, leaseSeconds, limit) => readBatch(await sql.query(NEXT, [holder, leaseSeconds * 1000, limit])),
     handedOn: async (from, to) => (await change(MOVE_CURSOR, ...fieldsOf(to), ...fieldsOf(from))) > 0,
     async renumber(limit) {
       const changed = await change(RENUMBER, limit);

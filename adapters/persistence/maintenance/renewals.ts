@@ -1,10 +1,10 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import { renewableAfterwards } from '../../../domain/issuance/renewal.ts';
 import { RENEWING_STATUSES } from '../../../domain/sessions/session.ts';
+import type { JobSql } from '../job-sql.ts';
 import { HIDDEN, readSession, withoutRequestOf } from '../rows/session-codec.ts';
 import { listOf, named, type Row } from '../statement.ts';
 import { UNSENT } from './event-log.ts';
-import type { JobSql } from './job-sql.ts';
 
 /**
  * The day of a time, which alone is kept (ARF 3.0 ISSU_35b): to the millisecond it would lead from a credential that somebody has
@@ -33,8 +33,7 @@ export const SQLITE_ROWS: Rows = `(select ${MEMBERS.map((name) => `json_extract(
 
 /** What has to go of the sessions at `$1`, by the time `$2`. */
 function statementsFor(rows: Rows) {
-  const these = (condition = '') =>
-    `(tenant_id, session_id) in (select v.tenant_id, v.id from ${rows} ${condition})`;
+  const these = (condition = '') => `(tenant_id, session_id) in (select v.tenant_id, v.id from ${rows} ${condition})`;
   return {
     /** Who would issue from it meanwhile changes the mask. */
     reduce: named(
@@ -46,27 +45,15 @@ function statementsFor(rows: Rows) {
          created_at = case when v.mode = 'full' then v.created else ${dayOf('created_at')} end
        from ${rows} where sessions.tenant_id = v.tenant_id and sessions.id = v.id and sessions.issued_mask = v.seen`,
     ),
-    roundBatches: named(
-      'round_batches_of_renewed',
-      `update issued_batches set issued_at = ${dayOf('issued_at')} where ${these()}`,
-    ),
-    roundEvents: named(
-      'round_events_of_renewed',
-      `update session_events set at = ${dayOf('at')} where ${these(`where v.mode <> 'full'`)}`,
-    ),
+    roundBatches: named('round_batches_of_renewed', `update issued_batches set issued_at = ${dayOf('issued_at')} where ${these()}`),
+    roundEvents: named('round_events_of_renewed', `update session_events set at = ${dayOf('at')} where ${these(`where v.mode <> 'full'`)}`),
     dropGrants: named(
       'drop_grants_of_renewed',
       `delete from grants where ${these()} and (consumed_at is null or revoked_at is not null or expires_at <= $2)`,
     ),
-    dropAllGrants: named(
-      'drop_all_grants_of_renewed',
-      `delete from grants where ${these('where v.mask = 0')}`,
-    ),
+    dropAllGrants: named('drop_all_grants_of_renewed', `delete from grants where ${these('where v.mask = 0')}`),
     /** Grants live on, without what the session alone was about. */
-    documents: named(
-      'documents_of_renewed',
-      `select tenant_id, id, document from grants where ${these()} and document is not null`,
-    ),
+    documents: named('documents_of_renewed', `select tenant_id, id, document from grants where ${these()} and document is not null`),
     reduceGrants: named(
       'reduce_grants_of_renewed',
       `update grants set document = v.document from ${rows} where grants.tenant_id = v.tenant_id and grants.id = v.id`,
@@ -78,10 +65,7 @@ function statementsFor(rows: Rows) {
       'count_unsent_of_renewed',
       `select count(*) as unsent from session_events e where ${these(`where v.mode = 'full'`)} and ${UNSENT}`,
     ),
-    dropEvents: named(
-      'drop_events_of_renewed',
-      `delete from session_events where ${these(`where v.mode = 'full'`)}`,
-    ),
+    dropEvents: named('drop_events_of_renewed', `delete from session_events where ${these(`where v.mode = 'full'`)}`),
   };
 }
 

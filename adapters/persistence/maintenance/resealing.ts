@@ -1,12 +1,13 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { Maintenance, ResealPlace } from '../../../application/ports/maintenance.ts';
-import { checkHead, sealHead } from '../../../domain/audit/chain.ts';
+import { sealHead, verifyHead } from '../../../domain/audit/chain.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import { DOCUMENTS } from '../../../domain/resources.ts';
 import { parseJsonObject } from '../../../domain/shared/json.ts';
 import { presentPrefix, sealedAnew, withKeysSealedAnew } from '../administration/sealed-keys.ts';
 import { AUDIT_LOG, auditKeyPlace } from '../audit-keys.ts';
 import type { ClientMacs } from '../client-macs.ts';
+import type { JobSql } from '../job-sql.ts';
 import { KEPT_TRUST_LISTS } from '../kept-trust-lists.ts';
 import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../rows/document-codec.ts';
@@ -15,7 +16,6 @@ import { GRANTS, KEPT_ANSWERS, SESSIONS, STATUS_LISTS } from '../rows/session-co
 import { SUBJECT_KEYS } from '../rows/subject-codec.ts';
 import { FOLLOWED_LISTS } from '../rows/wallet-status-codec.ts';
 import { named, type Row, type Statement } from '../statement.ts';
-import type { JobSql } from './job-sql.ts';
 
 /** A column with sealed texts. */
 type SealedColumn = {
@@ -30,16 +30,10 @@ type SealedColumn = {
 };
 
 const OF_TENANT = ['tenant_id', 'id'];
-const contextOf = (table: string, column: string) => (row: Row) =>
-  `${table}/${column}/${row['tenant_id']}/${row['id']}`;
-const column = (table: string, name: string): SealedColumn => ({
-  table,
-  key: OF_TENANT,
-  column: name,
-  context: contextOf(table, name),
-});
+const contextOf = (table: string, column: string) => (row: Row) => `${table}/${column}/${row['tenant_id']}/${row['id']}`;
+const column = (table: string, name: string): SealedColumn => ({ table, key: OF_TENANT, column: name, context: contextOf(table, name) });
 
-/** Every column that is sealed; `test/contract/reseal.test.ts` looks for others in a full database. */
+/** Every column that is sealed; `test/deep/reseal.test.ts` looks for others in a full database. */
 const SEALED: readonly SealedColumn[] = [
   ...DOCUMENTS.map(
     ({ kind }): SealedColumn => ({
@@ -55,8 +49,7 @@ const SEALED: readonly SealedColumn[] = [
     table: 'trust_list_versions',
     key: ['tenant_id', 'trust_list_id', 'sequence_number'],
     column: 'body',
-    context: (row) =>
-      `trust_list_versions/body/${row['tenant_id']}/${row['trust_list_id']}/${row['sequence_number']}`,
+    context: (row) => `trust_list_versions/body/${row['tenant_id']}/${row['trust_list_id']}/${row['sequence_number']}`,
   },
   column(STATUS_LISTS.name, 'secret'),
   column(SESSIONS.name, 'request'),
@@ -72,18 +65,12 @@ const SEALED: readonly SealedColumn[] = [
   column(KEPT_TRUST_LISTS.name, 'place'),
   column(KEPT_TRUST_LISTS.name, 'copy'),
   column(KEPT_TRUST_LISTS.name, 'finding'),
-  {
-    table: 'sealing_keys',
-    key: ['id'],
-    column: 'audit_key',
-    context: (row) => auditKeyPlace(String(row['id'])),
-  },
+  { table: 'sealing_keys', key: ['id'], column: 'audit_key', context: (row) => auditKeyPlace(String(row['id'])) },
 ];
 
 type Statements = { readonly count: Statement; readonly page: Statement; readonly put: Statement };
 
-const numbered = (columns: readonly string[], from: number) =>
-  columns.map((_, index) => `$${index + from}`).join(', ');
+const numbered = (columns: readonly string[], from: number) => columns.map((_, index) => `$${index + from}`).join(', ');
 
 /** `$1` is how a text begins that is sealed under the present secret. */
 function statementsOf({ table, key, column: name, inside }: SealedColumn): Statements {
@@ -125,20 +112,11 @@ const HEADS = {
     `select tenant_id, sequence, hash, seal from audit_heads
      where (tenant_id > $1 or $3 = 'first') order by tenant_id limit $2`,
   ),
-  put: named(
-    'put_head_seal',
-    'update audit_heads set seal = $1 where tenant_id = $2 and sequence = $3 and hash = $4 and seal = $5',
-  ),
+  put: named('put_head_seal', 'update audit_heads set seal = $1 where tenant_id = $2 and sequence = $3 and hash = $4 and seal = $5'),
 };
 const RESEALED = named('resealed_keys', 'select id from sealing_keys where resealed_at is not null');
-const KEEP = named(
-  'keep_sealing',
-  'update sealing_keys set resealed_at = null where id = $1 and resealed_at is not null',
-);
-const END = named(
-  'end_reseal',
-  'update sealing_keys set resealed_at = $1, audit_key = $2 where id = $3 and resealed_at is null',
-);
+const KEEP = named('keep_sealing', 'update sealing_keys set resealed_at = null where id = $1 and resealed_at is not null');
+const END = named('end_reseal', 'update sealing_keys set resealed_at = $1, audit_key = $2 where id = $3 and resealed_at is null');
 
 /** Seals under the present secret what is sealed under a former one, row by row, beside what writes meanwhile. */
 export function resealing(
@@ -161,12 +139,7 @@ export function resealing(
         if (typeof sealedSecret !== 'string' || sealedSecret === '') continue;
         const anew = sealedAnew(cipher, sealedSecret, `clients/pick_up/${last}`);
         if (anew === sealedSecret) continue;
-        done += await sql.change(
-          PICK_UPS.put,
-          text.replace(sealedSecret, anew),
-          last,
-          Number(row['version']),
-        );
+        done += await sql.change(PICK_UPS.put, text.replace(sealedSecret, anew), last, Number(row['version']));
       }
       if (rows.length < limit) return done;
     }
@@ -182,13 +155,8 @@ export function resealing(
       const rows = await sql.all(HEADS.page, last, limit, page);
       for (const row of rows) {
         last = String(row['tenant_id']);
-        const head = {
-          sequence: Number(row['sequence']),
-          hash: String(row['hash']),
-          seal: String(row['seal']),
-        };
-        if (head.seal.startsWith(`${cipher.keyIds[0]}.`) || checkHead(macs, last, head) !== 'genuine')
-          continue;
+        const head = { sequence: Number(row['sequence']), hash: String(row['hash']), seal: String(row['seal']) };
+        if (head.seal.startsWith(`${cipher.keyIds[0]}.`) || verifyHead(macs, last, head) !== 'genuine') continue;
         const { seal } = sealHead(macs, last, head);
         done += await sql.change(HEADS.put, seal, last, head.sequence, head.hash, head.seal);
       }
@@ -207,10 +175,7 @@ export function resealing(
       const sealed = COLUMNS[index];
       if (sealed === undefined)
         return {
-          done:
-            (await pickUps(limit)) +
-            (await heads(limit)) +
-            (await clientMacs.reseal(sql, limit, cipher.keyIds[0])),
+          done: (await pickUps(limit)) + (await heads(limit)) + (await clientMacs.reseal(sql, limit, cipher.keyIds[0])),
           place: undefined,
         };
       const from = place?.key ?? sealed.key.map((name) => (name === 'sequence_number' ? -1 : ''));

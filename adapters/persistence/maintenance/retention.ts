@@ -1,21 +1,16 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
-import type {
-  CleanedUpTenant,
-  CleanUpPlace,
-  CleanUpTenant,
-  Maintenance,
-} from '../../../application/ports/maintenance.ts';
+import type { CleanedUpTenant, CleanUpPlace, CleanUpTenant, Maintenance } from '../../../application/ports/maintenance.ts';
 import { DEFERRED_MOVES } from '../../../domain/issuance/deferred.ts';
 import { OPEN_STATUSES } from '../../../domain/sessions/session.ts';
 import { defined } from '../../../domain/shared/defined.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { postgresJobs, sqliteJobs } from '../job-sql.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, named, type Row, type Statement } from '../statement.ts';
 import { BatchSize } from './batch-size.ts';
 import { UNSENT } from './event-log.ts';
-import { postgresJobs, sqliteJobs } from './job-sql.ts';
 import { dayOf, IS_RENEWED, POSTGRES_ROWS, RENEWED, renewals, SQLITE_ROWS } from './renewals.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
@@ -49,10 +44,12 @@ const TENANTS_SQLITE = tenantsStatement(
 
 /**
  * What is to be done with a session `s` of a tenant that cleans up as `$3` says, at the time `$1`. A wallet that was promised a
- * credential for later still comes back for it after the other credentials have completed the session.
+ * credential for later still comes back for it after the other credentials have completed the session. A request that was erased when the
+ * session ended says nothing of the rest: what is anonymised has the time of its day.
  */
 const TO_DO = `case
-  when $3 <> 'full' and s.kind <> '${HIDDEN}' and s.request is null and s.outcome is null then 'nothing'
+  when $3 <> 'full' and s.kind <> '${HIDDEN}' and s.request is null and s.outcome is null
+    and ${dayOf('s.created_at')} = s.created_at then 'nothing'
   when s.status in (${OPEN}) and s.expires_at > $1 then 'wait'
   when exists (select 1 from deferred_transactions w where w.tenant_id = $2 and w.session_id = s.id
     and w.status in (${WAITING}) and +w.expires_at > $1) then 'wait'
@@ -105,10 +102,7 @@ const CLEAN_UP_POSTGRES = named(
 );
 /** What wallets may still renew, of tenants that keep it no longer. */
 const renewedStatement = (ids: string) =>
-  named(
-    'due_renewed_sessions',
-    `select ${RENEWED} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWED}`,
-  );
+  named('due_renewed_sessions', `select ${RENEWED} from sessions s where s.tenant_id = $2 and s.id ${ids} and ${IS_RENEWED}`);
 const RENEWED_POSTGRES = renewedStatement('= any($3::text[])');
 const RENEWED_SQLITE = renewedStatement('in (select value from json_each($3))');
 const KINDS_SQLITE = named(
@@ -118,11 +112,8 @@ const KINDS_SQLITE = named(
 
 /** Pairs of tenant and session as one parameter, so that a table without an index on them is walked once. */
 const THESE = `(select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each($1))`;
-const drop = (table: string, key = 'session_id') =>
-  named(`drop_${table}`, `delete from ${table} where (tenant_id, ${key}) in ${THESE}`);
-const DROP_WHAT_HANGS_ON_THEM = ['grants', 'deferred_transactions', 'session_subjects'].map((table) =>
-  drop(table),
-);
+const drop = (table: string, key = 'session_id') => named(`drop_${table}`, `delete from ${table} where (tenant_id, ${key}) in ${THESE}`);
+const DROP_WHAT_HANGS_ON_THEM = ['grants', 'deferred_transactions', 'session_subjects'].map((table) => drop(table));
 const COUNT_UNSENT = named(
   'count_unsent_events',
   `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${THESE} and ${UNSENT}`,
@@ -137,10 +128,7 @@ const ROUND_BATCHES = named(
   'round_batches',
   `update issued_batches set issued_at = ${dayOf('issued_at')} where (tenant_id, session_id) in ${THESE}`,
 );
-const ROUND_EVENTS = named(
-  'round_events',
-  `update session_events set at = ${dayOf('at')} where (tenant_id, session_id) in ${THESE}`,
-);
+const ROUND_EVENTS = named('round_events', `update session_events set at = ${dayOf('at')} where (tenant_id, session_id) in ${THESE}`);
 const ANONYMIZE = named(
   'anonymize_sessions',
   `update sessions set request = null, outcome = null, version = version + 1, created_at = ${dayOf('created_at')},
@@ -223,12 +211,7 @@ async function walk(
   const isOver = tenants.length === 0 && lastListed === undefined;
   const next = { tenants, ...defined({ after, leftFrom, lastListed }) };
   const { unsent, ...touched } = counts;
-  return {
-    ...touched,
-    ...(unsent > 0 && { unsent }),
-    ...(!isOver && { next }),
-    ...(startOf !== undefined && { walked }),
-  };
+  return { ...touched, ...(unsent > 0 && { unsent }), ...(!isOver && { next }), ...(startOf !== undefined && { walked }) };
 }
 
 const FIRST: Place = { createdAt: Number.MIN_SAFE_INTEGER, id: '' };
@@ -242,12 +225,13 @@ function readTenant(row: Row, now: Date): CleanUpTenant {
   };
 }
 
-/** What a visit says is to be done. */
-function readVisit(rows: readonly Row[], limit: number) {
-  const found = rows.filter((row) => Number(row['is_last']) === 0);
-  const idsTo = (what: string) =>
-    found.filter((row) => row['to_do'] === what).map((row) => String(row['id']));
-  const last = rows.find((row) => Number(row['is_last']) === 1);
+/** @param most sessions with something to do that are looked at; the next visit begins behind the last of them. */
+function readVisit(rows: readonly Row[], limit: number, most = Number.POSITIVE_INFINITY) {
+  const all = rows.filter((row) => Number(row['is_last']) === 0);
+  const found = all.slice(0, most);
+  const isCut = found.length < all.length;
+  const idsTo = (what: string) => found.filter((row) => row['to_do'] === what).map((row) => String(row['id']));
+  const last = isCut ? found.at(-1) : rows.find((row) => Number(row['is_last']) === 1);
   const createdAt = (row: Row) => new Date(Number(row['created_at']));
   const left = found.find((row) => row['to_do'] !== 'clean');
   return {
@@ -255,7 +239,7 @@ function readVisit(rows: readonly Row[], limit: number) {
     reduce: idsTo('reduce'),
     page: {
       // Of a page that is not full, at least what was found was visited.
-      visited: last === undefined ? Math.max(1, found.length) : limit,
+      visited: last === undefined || isCut ? Math.max(1, found.length) : limit,
       first: found[0] && createdAt(found[0]),
       ...(left !== undefined && { leftFrom: createdAt(left) }),
       ...(last !== undefined && { next: { createdAt: Number(last['created_at']), id: String(last['id']) } }),
@@ -264,11 +248,7 @@ function readVisit(rows: readonly Row[], limit: number) {
 }
 
 const ofTenant = (rows: readonly Row[], { mode, until }: CleanUpTenant, now: Date) =>
-  rows.map((row) => ({
-    ...row,
-    mode: row['kind'] === HIDDEN ? 'full' : mode,
-    ttl: now.getTime() - until.getTime(),
-  }));
+  rows.map((row) => ({ ...row, mode: row['kind'] === HIDDEN ? 'full' : mode, ttl: now.getTime() - until.getTime() }));
 
 const visitParameters = (now: Date, { id, mode, until }: CleanUpTenant, after: Place, limit: number) =>
   [now.getTime(), id, mode, until.getTime(), after.createdAt, after.id, limit] as const;
@@ -309,7 +289,11 @@ function countsOf(row: Row | undefined): Counts {
 export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
   const jobs = sqliteJobs(sql);
   const reduce = renewals(jobs, cipher, SQLITE_ROWS);
-  const size = new BatchSize();
+  // Most visited sessions may have nothing to do, so a visit has many of them. A clean-up of as many would hold the thread for long.
+  const visits = new BatchSize();
+  const changes = new BatchSize();
+  /** Most sessions of the last page were due, so a visit of more than can be cleaned up would be made again. */
+  let isDense = false;
   const steps: Steps = {
     tenants: (now, ttlSeconds, after) => jobs.all(TENANTS_SQLITE, now.getTime(), ttlSeconds, after),
     async page(now, tenant, after, limit) {
@@ -317,15 +301,21 @@ export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
         reduce: renewed,
         page,
         counts,
-      } = await sql.transaction((run) =>
-        size.timed(() => {
-          const found = readVisit(
-            run.all(VISIT_SQLITE, ...visitParameters(now, tenant, after, limit)),
-            limit,
-          );
-          return { ...found, counts: cleanUpSqlite(run, now, tenant, found.clean) };
-        }),
+      } = await changes.run(limit, (most) =>
+        sql.transaction(
+          (run) => {
+            const visited = isDense ? most : limit;
+            const rows = visits.timed(() => run.all(VISIT_SQLITE, ...visitParameters(now, tenant, after, visited)));
+            const found = readVisit(rows, visited, most);
+            isDense = found.clean.length > most / 2;
+            changes.touched(found.clean.length);
+            const counts = changes.timed(() => cleanUpSqlite(run, now, tenant, found.clean));
+            return { ...found, counts };
+          },
+          (step) => changes.transaction(step),
+        ),
       );
+      await new Promise((resolve) => setImmediate(resolve));
       let all: Counts = counts;
       for (let from = 0; from < renewed.length; from += REDUCED.sqlite) {
         const ids = renewed.slice(from, from + REDUCED.sqlite);
@@ -337,21 +327,13 @@ export function sqliteCleaningUp(sql: SqliteSql, cipher: Cipher): CleaningUp {
     },
   };
   return {
-    cleanUpSessions: (now, limit, options, place) =>
-      size.run(limit, (visited) => walk(steps, now, visited, options, place)),
+    cleanUpSessions: (now, limit, options, place) => visits.run(limit, (visited) => walk(steps, now, visited, options, place)),
   };
 }
 
-function cleanUpSqlite(
-  run: SqliteRun,
-  now: Date,
-  { id, mode }: CleanUpTenant,
-  ids: readonly string[],
-): Counts {
+function cleanUpSqlite(run: SqliteRun, now: Date, { id, mode }: CleanUpTenant, ids: readonly string[]): Counts {
   if (ids.length === 0) return NOTHING;
-  const hidden = new Set(
-    run.all(KINDS_SQLITE, id, ids).flatMap((row) => (row['kind'] === HIDDEN ? [String(row['id'])] : [])),
-  );
+  const hidden = new Set(run.all(KINDS_SQLITE, id, ids).flatMap((row) => (row['kind'] === HIDDEN ? [String(row['id'])] : [])));
   const isFull = (session: string) => mode === 'full' || hidden.has(session);
   const pairs = (sessions: readonly string[]) => JSON.stringify(sessions.map((session) => [id, session]));
   const due = pairs(ids);
@@ -369,7 +351,4 @@ function cleanUpSqlite(
 }
 
 /** For tests, which look at its plan. */
-export const VISIT_DUE_SESSIONS: Readonly<Record<'postgres' | 'sqlite', Statement>> = {
-  postgres: VISIT_POSTGRES,
-  sqlite: VISIT_SQLITE,
-};
+export const VISIT_DUE_SESSIONS: Readonly<Record<'postgres' | 'sqlite', Statement>> = { postgres: VISIT_POSTGRES, sqlite: VISIT_SQLITE };

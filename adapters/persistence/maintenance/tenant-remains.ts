@@ -1,8 +1,8 @@
 import type { Maintenance, TenantRemoval } from '../../../application/ports/maintenance.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Removal } from '../administration/tenant-removal.ts';
+import type { JobSql } from '../job-sql.ts';
 import { named, type Parameter, type Row } from '../statement.ts';
-import type { JobSql } from './job-sql.ts';
 
 /** Tenants that one run looks at. */
 const MAX_MARKS = 100;
@@ -11,10 +11,7 @@ const MARKS = named(
   'tenant_removals',
   `select name, holder, expires_at from leases where name like 'tenant-removal/%' order by name limit $1`,
 );
-const ENDED = named(
-  'ended_tenants',
-  'select id from tenants where ends_at is not null and ends_at <= $1 order by ends_at, id limit $2',
-);
+const ENDED = named('ended_tenants', 'select id from tenants where ends_at is not null and ends_at <= $1 order by ends_at, id limit $2');
 const END = named('end_tenant_removal', 'delete from leases where name = $1 and expires_at <= $2');
 /** The holder of a mark is the number of rows that went. */
 const COUNT = named('count_tenant_removal', 'update leases set holder = $2 where name = $1');
@@ -33,14 +30,19 @@ export async function endedTenants(sql: JobSql, now: Date, limit: number): Promi
   return (await sql.all(ENDED, now.getTime(), limit)).map(({ id }) => String(id) as TenantId);
 }
 
+/** How the rows of one table, by its number, are removed. */
+type Pages = {
+  sql(table: number): JobSql;
+  /** Runs `work` for as many rows, at most `limit`, as may go at once. */
+  run<T extends { readonly removed: number }>(table: number, limit: number, work: (rows: number) => Promise<T>): Promise<T>;
+};
 type Remains = Pick<Maintenance, 'removeRemains' | 'tenantRemovals'>;
 
 /**
- * Removes what is left of removed tenants, table by table and by the key from the last one: what was removed before is not passed
- * again. Another process, and one that starts anew, begins at the first table. A mark goes when all tables were passed without
- * finding a row.
+ * Removes what is left of removed tenants, table by table and by the key from the last one: what was removed before is not passed again.
+ * Another process, and one that starts anew, begins at the first table. A mark goes when all tables were passed without finding a row.
  */
-export function tenantRemains(sql: JobSql): Remains {
+export function tenantRemains(sql: JobSql, pages: Pages = { sql: () => sql, run: (_, limit, work) => work(limit) }): Remains {
   const places = new Map<string, Place>();
   return {
     async removeRemains(now, limit) {
@@ -55,17 +57,16 @@ export function tenantRemains(sql: JobSql): Remains {
         let place = places.get(name) ?? START;
         while (place.table < REMOVALS.length && gone < limit) {
           const removal = REMOVALS[place.table] as Removal;
-          const { removed, last } = await removePage(sql, removal, place, {
-            tenant: name.slice(MARK.length),
-            mark: name,
-            limit: limit - gone,
-          });
+          const { table } = place;
+          const { removed, last } = await pages.run(table, limit - gone, (rows) =>
+            removePage(pages.sql(table), removal, place, {
+              tenant: name.slice(MARK.length),
+              mark: name,
+              limit: rows,
+            }),
+          );
           gone += removed;
-          place = {
-            table: last === undefined ? place.table + 1 : place.table,
-            after: last,
-            gone: place.gone + removed,
-          };
+          place = { table: last === undefined ? place.table + 1 : place.table, after: last, gone: place.gone + removed };
         }
         const isPassed = place.table >= REMOVALS.length;
         if (isPassed) places.delete(name);

@@ -8,17 +8,5 @@ export type AuditAddition = Fields;
 export function additionOf(before: AuditHead, after: AuditHead, entry: AuditEntry): AuditAddition {
   const { at, actor, action, kind, target, detail } = entry;
   const { sequence, hash, seal } = after;
-  return [
-    before.sequence,
-    before.hash,
-    sequence,
-    hash,
-    seal,
-    at.getTime(),
-    actor,
-    action,
-    kind,
-    target,
-    detail,
-  ];
+  return [before.sequence, before.hash, sequence, hash, seal, at.getTime(), actor, action, kind, target, detail];
 }

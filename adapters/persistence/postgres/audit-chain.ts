@@ -7,9 +7,9 @@ import type { TenantId } from '../../../domain/shared/ids.ts';
 import { isUnexpected, unavailableFor } from '../database-faults.ts';
 import type { Row } from '../statement.ts';
 import { type AuditAddition, additionOf } from './audit-addition.ts';
-import type { Outcome } from './call-groups.ts';
+import type { Call, Outcome } from './call-groups.ts';
 import { ChainEnds } from './chain-ends.ts';
-import { BESIDE_TURNS, type Call, type OneConnection, type PostgresSql } from './sql.ts';
+import { BESIDE_TURNS, type OneConnection, type PostgresSql } from './sql.ts';
 
 /** SQLSTATEs and the table by which PostgreSQL says that the chain has moved on. */
 const UNIQUE_VIOLATION = '23505';
@@ -96,9 +96,7 @@ export class PostgresChains {
       const overtaken = isShared ? next : await this.#writeWith(this.#sql, tenantId, next);
       if (overtaken.length === 0) return;
       if (!isShared) this.#noteShared(tenantId);
-      const left = await this.#sql.exclusively(turnOf(tenantId), (own) =>
-        this.#insist(own, tenantId, overtaken),
-      );
+      const left = await this.#sql.exclusively(turnOf(tenantId), (own) => this.#insist(own, tenantId, overtaken));
       for (const { reject } of left) reject(tooMany());
     } catch (error) {
       // Nothing happens to those that were told already.
@@ -106,11 +104,7 @@ export class PostgresChains {
     }
   }
 
-  async #insist(
-    own: OneConnection,
-    tenantId: TenantId,
-    all: readonly Waiting[],
-  ): Promise<readonly Waiting[]> {
+  async #insist(own: OneConnection, tenantId: TenantId, all: readonly Waiting[]): Promise<readonly Waiting[]> {
     let left = all;
     for (let attempt = 0; attempt < ATTEMPTS && left.length > 0; attempt++) {
       this.#ends.forget(tenantId);
@@ -120,14 +114,8 @@ export class PostgresChains {
   }
 
   /** @returns those that others were quicker than, to whom nothing has happened. */
-  async #writeWith(
-    sql: OneConnection,
-    tenantId: TenantId,
-    all: readonly Waiting[],
-  ): Promise<readonly Waiting[]> {
-    const [alone, together] = [true, false].map((wanted) =>
-      all.filter(({ goesAlone }) => goesAlone === wanted),
-    ) as [Waiting[], Waiting[]];
+  async #writeWith(sql: OneConnection, tenantId: TenantId, all: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const [alone, together] = [true, false].map((wanted) => all.filter(({ goesAlone }) => goesAlone === wanted)) as [Waiting[], Waiting[]];
     const undone = together.length > 1 ? await this.#writeTogether(sql, tenantId, together) : together;
     const overtaken: Waiting[] = [];
     for (const waiting of [...undone, ...alone]) {
@@ -148,11 +136,7 @@ export class PostgresChains {
   }
 
   /** @returns those that did not happen, and may by themselves. */
-  async #writeTogether(
-    sql: OneConnection,
-    tenantId: TenantId,
-    all: readonly Waiting[],
-  ): Promise<readonly Waiting[]> {
+  async #writeTogether(sql: OneConnection, tenantId: TenantId, all: readonly Waiting[]): Promise<readonly Waiting[]> {
     const before = await this.#ends.find(sql, tenantId);
     // Each of them finds out by itself that the tenant is gone, or that the chain has no sound end.
     if (before === undefined) return all;
@@ -184,11 +168,7 @@ export class PostgresChains {
     return left;
   }
 
-  async #writeAlone(
-    sql: OneConnection,
-    tenantId: TenantId,
-    { by, change, callWith }: Addition,
-  ): Promise<Row | undefined> {
+  async #writeAlone(sql: OneConnection, tenantId: TenantId, { by, change, callWith }: Addition): Promise<Row | undefined> {
     const before = await this.#ends.get(sql, tenantId);
     if (before === undefined) return undefined;
     const { entries, head } = append(this.#macs, tenantId, before, [{ by, at: new Date(), change }]);
@@ -209,16 +189,9 @@ export class PostgresChains {
   }
 
   /** Who has not been overtaken yet waits for the one who was. */
-  async #besideTurns(
-    sql: OneConnection,
-    tenantId: TenantId,
-    calls: readonly Call[],
-  ): Promise<readonly Outcome[]> {
+  async #besideTurns(sql: OneConnection, tenantId: TenantId, calls: readonly Call[]): Promise<readonly Outcome[]> {
     if (sql !== this.#sql) return sql.together(calls);
-    const [, ...outcomes] = await sql.together([
-      { statement: BESIDE_TURNS, values: [turnOf(tenantId)] },
-      ...calls,
-    ]);
+    const [, ...outcomes] = await sql.together([{ statement: BESIDE_TURNS, values: [turnOf(tenantId)] }, ...calls]);
     return outcomes;
   }
 

@@ -1,30 +1,25 @@
 import { unavailableFor } from '../database-faults.ts';
-import type { Row } from '../statement.ts';
-import type { Call } from './sql.ts';
+import type { Parameter, Row, Statement } from '../statement.ts';
+
+/** A statement with its parameters. */
+export type Call = { readonly statement: Statement; readonly values: readonly Parameter[] };
 
 /** What became of a call that went with others. `undone`: one of the others failed, and nothing of it happened. */
-export type Outcome =
-  | { readonly rows: readonly Row[] }
-  | { readonly error: unknown }
-  | { readonly undone: true };
+export type Outcome = { readonly rows: readonly Row[] } | { readonly error: unknown } | { readonly undone: true };
 
 /** Calls that go in one message. */
 const MOST_TOGETHER = 16;
 /** So long calls wait for those before them; then they go on another connection, since a lock may hold those. */
 const PATIENCE_MS = 20;
 
-type Waiting = Call & {
-  readonly resolve: (rows: readonly Row[]) => void;
-  readonly reject: (error: unknown) => void;
-};
+type Waiting = Call & { readonly resolve: (rows: readonly Row[]) => void; readonly reject: (error: unknown) => void };
 
 type Lane = { readonly waiting: Waiting[]; underWay: number; timer: NodeJS.Timeout | undefined };
 
 /**
- * Group commit. While calls of a group are under way, later ones wait, and then go together: one message, one
- * transaction, one wait for the disk, where each would have had its own. Each is answered once that transaction is durable.
- * One that fails undoes its neighbours, which are then run one by one; so a group is of one tenant, and nobody can
- * make others pay for it.
+ * Group commit. While calls of a group are under way, later ones wait, and then go together: one message, one transaction, one wait for the
+ * disk, where each would have had its own. Each is answered once that transaction is durable. One that fails undoes its neighbours, which
+ * are then run one by one; so a group is of one tenant, and nobody can make others pay for it.
  */
 export class CallGroups {
   readonly #lanes = new Map<string, Lane>();

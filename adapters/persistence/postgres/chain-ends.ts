@@ -1,4 +1,4 @@
-import { type AuditHead, headFault } from '../../../domain/audit/chain.ts';
+import { type AuditHead, findHeadProblem } from '../../../domain/audit/chain.ts';
 import type { Macs } from '../../../domain/audit/macs.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { readHead } from '../rows/audit-head.ts';
@@ -36,7 +36,7 @@ export class ChainEnds {
     const [row] = await sql.query(READ_CHAIN, [tenantId]);
     const head = row && readHead(row);
     const found = { head, lastSequence: Number(row?.['last']) };
-    return headFault(this.#macs, tenantId, found) === undefined ? head : undefined;
+    return findHeadProblem(this.#macs, tenantId, found) === undefined ? head : undefined;
   }
 
   /** @returns an end that one may go on from; undefined when there is no such tenant. */

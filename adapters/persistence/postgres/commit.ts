@@ -5,6 +5,8 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
 import { isUnexpected } from '../database-faults.ts';
+import { MAX_KEPT_REQUEST } from '../erased-requests.ts';
+import { authorizedTransaction } from '../rows/authorization-codec.ts';
 import type { Parts } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
 import { KEPT_AGAIN, KEPT_ANSWERS } from '../rows/session-codec.ts';
@@ -13,8 +15,9 @@ import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
 import type { AuditAddition } from './audit-addition.ts';
 import type { PostgresChains } from './audit-chain.ts';
+import type { Call } from './call-groups.ts';
 import { arrayLiteral, rowLiteral } from './row-literal.ts';
-import type { Call, PostgresSql } from './sql.ts';
+import type { PostgresSql } from './sql.ts';
 
 const CALL = `commit_change_1(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`;
 const COMMIT: Statement = { name: 'commit_change_1', text: `select ${CALL} as session` };
@@ -43,6 +46,14 @@ const COMMIT_AND_MARK: Statement = {
   text: `${COMMIT.text}, mark_delivery_1($1, $21, $22, $23)`,
 };
 
+/** The same for a session that has ended, and whose request no delivery needs. Its id is the parameter `place`. */
+const erasing = ({ name, text }: Statement, place: number): Statement => ({
+  name: `${name}_and_erase`,
+  text: `${text}, erase_request_1($1, $${place}, ${MAX_KEPT_REQUEST})`,
+});
+const COMMIT_AND_ERASE = erasing(COMMIT, 21);
+const COMMIT_AND_MARK_AND_ERASE = erasing(COMMIT_AND_MARK, 21);
+
 /** For credentials that follow the status of their wallet, now or once they are made. */
 const COMMIT_AND_FOLLOW: Statement = {
   name: 'commit_change_1_and_follow',
@@ -56,6 +67,14 @@ const identifying = ({ name, text }: Statement, last: number): Statement => ({
 });
 const COMMIT_IDENTIFIED = identifying(COMMIT, 20);
 const COMMIT_AND_FOLLOW_IDENTIFIED = identifying(COMMIT_AND_FOLLOW, 29);
+
+/** For a transaction that waits for its backend: when its wallet was authorized. */
+const authorizing = ({ name, text }: Statement, last: number): Statement => ({
+  name: `${name}_authorized`,
+  text: `${text}, authorize_deferred_1($1, $${last + 1}, $${last + 2})`,
+});
+const COMMIT_AUTHORIZED = authorizing(COMMIT, 20);
+const COMMIT_AND_FOLLOW_AUTHORIZED = authorizing(COMMIT_AND_FOLLOW, 29);
 
 const RELEASED = 'tenant_id = $1 and fingerprint = $21 and session_id = $22 and batch_id = any($23::text[])';
 /**
@@ -73,8 +92,15 @@ const COMMIT_AND_RELEASE: Statement = {
 
 /** Of which others may go along: nobody waits in them for a row. */
 const GOES_TOGETHER: ReadonlySet<Statement> = new Set([
-  ...[COMMIT, COMMIT_AND_FOLLOW, COMMIT_AND_MARK],
-  ...[COMMIT_IDENTIFIED, COMMIT_AND_FOLLOW_IDENTIFIED],
+  COMMIT,
+  COMMIT_AND_FOLLOW,
+  COMMIT_AND_MARK,
+  COMMIT_AND_ERASE,
+  COMMIT_AND_MARK_AND_ERASE,
+  COMMIT_IDENTIFIED,
+  COMMIT_AND_FOLLOW_IDENTIFIED,
+  COMMIT_AUTHORIZED,
+  COMMIT_AND_FOLLOW_AUTHORIZED,
 ]);
 
 /** Applies changes, each by one call of one function of the database. */
@@ -98,8 +124,12 @@ export class PostgresCommit {
       const statement = following === undefined ? COMMIT_IDENTIFIED : COMMIT_AND_FOLLOW_IDENTIFIED;
       return { statement, values: [...parameters, ...followed, ...identified] };
     }
-    if (following !== undefined)
-      return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followed] };
+    const authorized = authorizedTransaction(change);
+    if (authorized !== undefined) {
+      const statement = following === undefined ? COMMIT_AUTHORIZED : COMMIT_AND_FOLLOW_AUTHORIZED;
+      return { statement, values: [...parameters, ...followed, ...authorized] };
+    }
+    if (following !== undefined) return { statement: COMMIT_AND_FOLLOW, values: [...parameters, ...followed] };
     if (keeps !== undefined) {
       const kept = KEPT_ANSWERS.write(this.#cipher, tenantId, keeps);
       return { statement: COMMIT_AND_KEEP, values: [...parameters, ...kept] };
@@ -111,8 +141,10 @@ export class PostgresCommit {
     }
     if (session?.delivery !== undefined) {
       const { id, abandonedAfterMs } = session.delivery;
-      return { statement: COMMIT_AND_MARK, values: [...parameters, session.id, id, abandonedAfterMs] };
+      const statement = session.erasesRequest === true ? COMMIT_AND_MARK_AND_ERASE : COMMIT_AND_MARK;
+      return { statement, values: [...parameters, session.id, id, abandonedAfterMs] };
     }
+    if (session?.erasesRequest === true) return { statement: COMMIT_AND_ERASE, values: [...parameters, session.id] };
     const endsAt = session?.endsAt?.getTime();
     if (session === undefined || endsAt === undefined) return { statement: COMMIT, values: parameters };
     return { statement: COMMIT_AND_END, values: [...parameters, session.id, endsAt] };
@@ -137,9 +169,7 @@ export class PostgresCommit {
         callWith,
         goesAlone: change.keeps !== undefined || change.releases !== undefined,
       });
-      return row === undefined && change.releases === undefined
-        ? { done: false, part: 'tenant' }
-        : readCommitted(row, change);
+      return row === undefined && change.releases === undefined ? { done: false, part: 'tenant' } : readCommitted(row, change);
     } catch (error) {
       return readUnexpected(error);
     }
@@ -147,8 +177,7 @@ export class PostgresCommit {
 }
 
 const row = (fields: Fields | undefined) => (fields === undefined ? null : rowLiteral(fields));
-const rows = (all: readonly Fields[] | undefined) =>
-  all === undefined ? null : arrayLiteral(all.map(rowLiteral));
+const rows = (all: readonly Fields[] | undefined) => (all === undefined ? null : arrayLiteral(all.map(rowLiteral)));
 
 function followedBy({ transaction, batch, lists, statuses }: Following): readonly Parameter[] {
   return [
@@ -169,10 +198,7 @@ function parametersOf(
   parts: Parts,
   entry: AuditAddition | undefined,
 ): readonly Parameter[] {
-  const bits = Object.values(parts).reduce<number>(
-    (sum, part, place) => (part === undefined ? sum : sum + 2 ** place),
-    0,
-  );
+  const bits = Object.values(parts).reduce<number>((sum, part, place) => (part === undefined ? sum : sum + 2 ** place), 0);
   return [
     tenantId,
     bits,

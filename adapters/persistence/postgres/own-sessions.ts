@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Row } from '../statement.ts';
 
 type Client = {
-  query(query: {
-    readonly text: string;
-    readonly values: readonly string[];
-  }): Promise<{ readonly rows: Row[] }>;
+  query(query: { readonly text: string; readonly values: readonly string[] }): Promise<{ readonly rows: Row[] }>;
   release(destroy?: boolean): void;
 };
 type Pool = { connect(): Promise<Client> };
@@ -42,11 +39,10 @@ export async function assertOwnSessions(pool: Pool): Promise<void> {
 async function haveOwnSessions(first: Client, second: Client): Promise<boolean> {
   for (let round = 0; round < ROUNDS; round++) {
     const mark = randomUUID();
-    const before = await sessionOf(
-      first,
-      `select pg_backend_pid() as pid, set_config('${MARK}', $1, false) as mark`,
-      [mark],
-    );
+    const before = await sessionOf(first, `select pg_backend_pid() as pid, set_config('${MARK}', $1, false) as mark`, [mark]);
+    // A pooler that takes its sessions in turn (`server_round_robin`) gives the next statement another one.
+    const again = await sessionOf(first, LOOK, []);
+    if (again.mark !== mark || again.pid !== before.pid) return false;
     // While the second connection is within a transaction, a pooler gives the first one another session.
     await second.query({ text: 'begin', values: [] });
     const other = await sessionOf(second, LOOK, []);

@@ -5,11 +5,7 @@ import { arrayLiteral } from './row-literal.ts';
 export type Column = { readonly name: string; readonly read: (text: string) => unknown };
 
 /** One call of a statement that its connection has prepared and whose columns are known. */
-export type PreparedCall = {
-  readonly statement: string;
-  readonly values: readonly Parameter[];
-  readonly columns: readonly Column[];
-};
+export type PreparedCall = { readonly statement: string; readonly values: readonly Parameter[]; readonly columns: readonly Column[] };
 
 /** Of the driver's connection: the socket. */
 type Connection = { readonly stream: { write(bytes: Buffer): unknown } };
@@ -30,10 +26,9 @@ const FLUSH = Buffer.from([0x48, 0, 0, 0, 4]);
 let room = Buffer.allocUnsafe(16 * 1024);
 
 /**
- * Calls in one message and one write, with one Sync behind them: PostgreSQL runs them one after the other in one transaction,
- * which ends with the Sync (manual, section 55.2.3 and 55.2.4). When one of them fails, nothing of any has happened. The driver would
- * write each call as four messages and ask each time what the columns are. Handed to the driver's `query`, which takes any object
- * with these methods.
+ * Calls in one message and one write, with one Sync behind them: PostgreSQL runs them one after the other in one transaction, which ends
+ * with the Sync (manual, section 55.2.3 and 55.2.4). When one of them fails, nothing of any has happened. The driver would write each call
+ * as four messages and ask each time what the columns are. Handed to the driver's `query`, which takes any object with these methods.
  */
 export class PreparedCalls {
   /** By call, once all is committed. */
@@ -112,12 +107,7 @@ function mostBytes(statement: string, texts: readonly (string | null)[]): number
 }
 
 /** @returns where the next one begins. */
-function writeCall(
-  bytes: Buffer,
-  begin: number,
-  statement: string,
-  texts: readonly (string | null)[],
-): number {
+function writeCall(bytes: Buffer, begin: number, statement: string, texts: readonly (string | null)[]): number {
   let at = begin;
   bytes[at] = 0x42;
   at += 5;

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../../../application/ports/store.ts';
 import { isInTheWay, isRefusal, isUnexpected, reaching, unavailableFor } from '../database-faults.ts';
 import type { Parameter, Row, Statement } from '../statement.ts';
-import { CallGroups, type Outcome } from './call-groups.ts';
+import { type Call, CallGroups, type Outcome } from './call-groups.ts';
 import { type Column, PreparedCalls } from './prepared-call.ts';
 
 /** What we use of the driver that MikroORM brings along. */
@@ -23,9 +23,6 @@ type Answer = {
   readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
 };
 
-/** A statement with its parameters. */
-export type Call = { readonly statement: Statement; readonly values: readonly Parameter[] };
-
 export type OneConnection = {
   query(statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
   /**
@@ -43,9 +40,7 @@ export const BESIDE_TURNS: Statement = {
 };
 const UNLOCK: Statement = { name: 'end_turn', text: 'select pg_advisory_unlock(hashtextextended($1, 0))' };
 
-/**
- * Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip.
- */
+/** Wallet paths bypass the unit of work: a named prepared statement costs a seventh of an entity round trip. */
 export type PostgresSql = OneConnection & {
   /** Runs `work` on one connection, as one transaction. */
   transaction<T>(work: (own: OneConnection) => Promise<T>): Promise<T>;
@@ -54,11 +49,7 @@ export type PostgresSql = OneConnection & {
   /** How long a caller may wait for others before it asks, as it may wait for a connection. */
   readonly patienceMs: number;
   /** The same as `query`, maybe in one message and one transaction with other calls of the same `group`, which wait at the same time. */
-  queryTogether(
-    group: string,
-    statement: Statement,
-    parameters: readonly Parameter[],
-  ): Promise<readonly Row[]>;
+  queryTogether(group: string, statement: Statement, parameters: readonly Parameter[]): Promise<readonly Row[]>;
 };
 
 const nothing = () => {};
@@ -76,13 +67,11 @@ export function postgresSql(native: object, isCluster = false): PostgresSql {
   const groups = new CallGroups(query, together);
   return {
     together,
-    transaction: (work) =>
-      outOfEachOthersWay(() => onConnection(pool, (client) => wholly(client, work, inOne))),
+    transaction: (work) => outOfEachOthersWay(() => onConnection(pool, (client) => wholly(client, work, inOne))),
     exclusively: (key, work) => onConnection(pool, (client) => inTurn(client, key, work, inOne)),
     patienceMs: pool.options.connectionTimeoutMillis,
     query,
-    queryTogether: (group, statement, values) =>
-      isCluster ? query(statement, values) : groups.run(group, { statement, values }),
+    queryTogether: (group, statement, values) => (isCluster ? query(statement, values) : groups.run(group, { statement, values })),
   };
 }
 
@@ -102,11 +91,7 @@ function oneConnection(client: Client, inOne: typeof runTogether): OneConnection
 
 const statementOf = (text: string): Call => ({ statement: { name: text, text }, values: [] });
 
-async function wholly<T>(
-  client: Client,
-  work: (own: OneConnection) => Promise<T>,
-  inOne: typeof runTogether,
-): Promise<T> {
+async function wholly<T>(client: Client, work: (own: OneConnection) => Promise<T>, inOne: typeof runTogether): Promise<T> {
   await run(client, statementOf('begin'));
   try {
     const done = await work(oneConnection(client, inOne));
@@ -123,12 +108,7 @@ function asUnavailable(error: unknown): never {
 }
 
 /** The lock is the connection's: it goes with it, also when the process dies. */
-async function inTurn<T>(
-  client: Client,
-  key: string,
-  work: (own: OneConnection) => Promise<T>,
-  inOne: typeof runTogether,
-): Promise<T> {
+async function inTurn<T>(client: Client, key: string, work: (own: OneConnection) => Promise<T>, inOne: typeof runTogether): Promise<T> {
   await run(client, { statement: LOCK, values: [key] });
   try {
     return await work(oneConnection(client, inOne));
@@ -147,9 +127,7 @@ async function outOfEachOthersWay<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       if (!isInTheWay(error)) throw error;
-      if (attempt === ATTEMPTS) {
-        throw new StoreUnavailable('changes wait for each other in the database', { cause: error });
-      }
+      if (attempt === ATTEMPTS) throw new StoreUnavailable('changes wait for each other in the database', { cause: error });
     }
   }
 }
@@ -241,9 +219,7 @@ async function oneByOne(client: Client, calls: readonly Call[]): Promise<readonl
     try {
       outcomes.push({ rows: await run(client, call) });
     } catch (error) {
-      if (!isRefusal(error)) {
-        throw new LostMidway([...outcomes, ...calls.slice(outcomes.length).map(() => ({ error }))]);
-      }
+      if (!isRefusal(error)) throw new LostMidway([...outcomes, ...calls.slice(outcomes.length).map(() => ({ error }))]);
       outcomes.push(isInTheWay(error) ? { undone: true } : { error });
     }
   }

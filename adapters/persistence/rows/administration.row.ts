@@ -3,7 +3,7 @@ import type { IssuedCertificate } from '../../../domain/keys/compromised-keys.ts
 import { DOCUMENTS, type DocumentKind } from '../../../domain/resources.ts';
 import type { StoredRevisions } from '../../../domain/tenants/revisions.ts';
 import { tableOf } from './document-tables.ts';
-import { tenantFilter, time } from './row-parts.ts';
+import { tenantFilter, tenantTable, time } from './row-parts.ts';
 
 export const TenantRow = defineEntity({
   name: 'TenantRow',
@@ -65,15 +65,7 @@ export const ClientMacMarkerRow = defineEntity({
 });
 
 /** Ids of clients that a tenant removed. Tokens of an external provider go on naming them. */
-export const RemovedClientRow = defineEntity({
-  name: 'RemovedClientRow',
-  tableName: 'removed_clients',
-  properties: {
-    tenantId: p.string().primary(),
-    clientId: p.string().primary(),
-  },
-  filters: tenantFilter,
-});
+export const RemovedClientRow = tenantTable('RemovedClientRow', 'removed_clients', [], { clientId: p.string().primary() });
 
 /**
  * Keys at a provider that no key chain has any more, until they are destroyed there. They outlive their tenant, so its id
@@ -92,16 +84,10 @@ export const RetiredKeyRow = defineEntity({
 });
 
 /** Public keys that are compromised, and certificates of removed key chains: `RecordedKey`. */
-export const RecordedKeyRow = defineEntity({
-  name: 'RecordedKeyRow',
-  tableName: 'recorded_keys',
-  properties: {
-    tenantId: p.string().primary(),
-    thumbprint: p.string().primary(),
-    compromisedAt: time().nullable(),
-    certificates: p.json<readonly IssuedCertificate[]>(),
-  },
-  filters: tenantFilter,
+export const RecordedKeyRow = tenantTable('RecordedKeyRow', 'recorded_keys', [], {
+  thumbprint: p.string().primary(),
+  compromisedAt: time().nullable(),
+  certificates: p.json<readonly IssuedCertificate[]>(),
 });
 
 /** Documents: their bodies are sealed, since they can hold webhook keys, claims, private keys and logins. */
@@ -110,16 +96,5 @@ export const documentRows = new Map(DOCUMENTS.map(({ kind }) => [kind, documentR
 function documentRow(kind: DocumentKind) {
   const words = kind.split('-');
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  return defineEntity({
-    name: `${name}Row`,
-    tableName: tableOf(kind),
-    properties: {
-      tenantId: p.string().primary(),
-      id: p.string().primary(),
-      body: p.text(),
-      createdAt: time(),
-      updatedAt: time(),
-    },
-    filters: tenantFilter,
-  });
+  return tenantTable(`${name}Row`, tableOf(kind), [], { id: p.string().primary(), body: p.text(), createdAt: time(), updatedAt: time() });
 }

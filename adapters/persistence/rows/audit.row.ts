@@ -1,12 +1,12 @@
-import { defineEntity, type InferEntity, p } from '@mikro-orm/core';
-import { tenantFilter } from './row-parts.ts';
+import { type InferEntity, p } from '@mikro-orm/core';
+import { index, tenantTable } from './row-parts.ts';
 
 /** Links of the audit log's chains; the empty tenant is the service. */
-export const AuditEntryRow = defineEntity({
-  name: 'AuditEntryRow',
-  tableName: 'audit_entries',
-  properties: {
-    tenantId: p.string().primary(),
+export const AuditEntryRow = tenantTable(
+  'AuditEntryRow',
+  'audit_entries',
+  [index('audit_entries_of_target', 'tenantId', 'target', 'sequence')],
+  {
     sequence: p.bigint('number').primary(),
     at: p.bigint('number'),
     actor: p.text(),
@@ -17,20 +17,12 @@ export const AuditEntryRow = defineEntity({
     detail: p.text(),
     hash: p.string(),
   },
-  indexes: [{ name: 'audit_entries_of_target', properties: ['tenantId', 'target', 'sequence'] }],
-  filters: tenantFilter,
-});
+);
 export type AuditEntryRow = InferEntity<typeof AuditEntryRow>;
 
 /** The newest entry of each chain, sealed: without it nobody would miss entries taken off the end. */
-export const AuditHeadRow = defineEntity({
-  name: 'AuditHeadRow',
-  tableName: 'audit_heads',
-  properties: {
-    tenantId: p.string().primary(),
-    sequence: p.bigint('number'),
-    hash: p.string(),
-    seal: p.string(),
-  },
-  filters: tenantFilter,
+export const AuditHeadRow = tenantTable('AuditHeadRow', 'audit_heads', [], {
+  sequence: p.bigint('number'),
+  hash: p.string(),
+  seal: p.string(),
 });

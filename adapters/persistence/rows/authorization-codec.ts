@@ -1,4 +1,5 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
+import type { Change } from '../../../domain/changes/change.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import type { Row } from '../statement.ts';
@@ -26,7 +27,7 @@ export function readAuthorization(cipher: Cipher, row: Row): Authorization {
 
 export const DEFERRED = table<
   DeferredTransaction,
-  Exclude<keyof DeferredTransaction, 'credentials' | 'batchId' | 'errorMessage' | 'walletStatuses'>
+  Exclude<keyof DeferredTransaction, 'credentials' | 'batchId' | 'errorMessage' | 'walletStatuses' | 'authorizedAt'>
 >(
   'deferred_transactions',
   {
@@ -48,5 +49,12 @@ export const DEFERRED = table<
     // Backends write into it whom they did not find.
     errorMessage: optional(sealed(text())),
     walletStatuses: optional(sealed(json())),
+    authorizedAt: optional(time),
   },
 );
+
+/** Id and time of authorization of a deferred transaction that a change opens. */
+export function authorizedTransaction({ opens }: Pick<Change, 'opens'>): Fields | undefined {
+  const { id, authorizedAt } = opens?.deferred ?? {};
+  return id === undefined || !authorizedAt ? undefined : [id, authorizedAt.getTime()];
+}

@@ -23,9 +23,7 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
     deferred: deferred && deferredChange(cipher, tenantId, deferred),
     unrevoked: change.unrevoked,
     removes: change.removes,
-    uses: unlessEmpty(change.uses, (uses) =>
-      inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const),
-    ),
+    uses: unlessEmpty(change.uses, (uses) => inOrder(uses).map(({ kind, hash, expiresAt }) => [kind, hash, expiresAt.getTime()] as const)),
     newSession: opens?.session && SESSIONS.write(cipher, tenantId, opens.session),
     newGrant: opens?.grant && GRANTS.write(cipher, tenantId, opens.grant),
     newAuthorization: opens?.authorization && authorizationFields(cipher, tenantId, opens.authorization),
@@ -38,8 +36,7 @@ export function partsOf(cipher: Cipher, tenantId: TenantId, change: Change) {
 }
 export type Parts = ReturnType<typeof partsOf>;
 
-const unlessEmpty = <T, R>(all: readonly T[] = [], rowsOf: (all: readonly T[]) => R) =>
-  all.length === 0 ? undefined : rowsOf(all);
+const unlessEmpty = <T, R>(all: readonly T[] = [], rowsOf: (all: readonly T[]) => R) => (all.length === 0 ? undefined : rowsOf(all));
 const time = (date: Date | null | undefined) => date?.getTime() ?? null;
 
 /** What a session change writes; what most of them write has a statement of its own, which is a quarter cheaper. */
@@ -49,7 +46,7 @@ const ANYTHING = 2;
 
 const OF_A_MOVE: ReadonlySet<string> = new Set<keyof SessionChange>([
   ...(['id', 'running', 'anytime', 'version', 'unanswered'] as const),
-  ...(['to', 'answers', 'outcome', 'delivery'] as const),
+  ...(['to', 'answers', 'outcome', 'delivery', 'erasesRequest'] as const),
 ]);
 
 /** Whether only the status changes, with what is recorded of a response, and nothing else is expected. */

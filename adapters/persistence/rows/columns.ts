@@ -6,12 +6,7 @@ import { decodeDocument, encodeDocument } from './document-codec.ts';
 export type Fields = readonly Field[];
 
 /** Where a value is stored: what is sealed for one place does not open at another. */
-type Place = {
-  readonly cipher: Cipher;
-  readonly table: string;
-  readonly tenantId: string;
-  readonly id: string;
-};
+type Place = { readonly cipher: Cipher; readonly table: string; readonly tenantId: string; readonly id: string };
 
 /** How a member is written to its column, and read from what the driver of either database makes of it. */
 type Column<T> = {
@@ -25,23 +20,11 @@ type ColumnsOf<T, Members extends keyof T> = { readonly [Member in Members]: Col
 
 export const number: Column<number> = { write: (value) => value, read: Number };
 export const flag: Column<boolean> = { write: (value) => value, read: Boolean };
-export const time: Column<Date> = {
-  write: (value) => value.getTime(),
-  read: (stored) => new Date(Number(stored)),
-};
-export const text = <T extends string>(): Column<T> => ({
-  write: (value) => value,
-  read: (stored) => stored as T,
-});
-export const json = <T>(): Column<T> => ({
-  write: (value) => JSON.stringify(value),
-  read: (stored) => JSON.parse(stored as string) as T,
-});
+export const time: Column<Date> = { write: (value) => value.getTime(), read: (stored) => new Date(Number(stored)) };
+export const text = <T extends string>(): Column<T> => ({ write: (value) => value, read: (stored) => stored as T });
+export const json = <T>(): Column<T> => ({ write: (value) => JSON.stringify(value), read: (stored) => JSON.parse(stored as string) as T });
 /** JSON that may hold times. */
-export const document = <T>(): Column<T> => ({
-  write: encodeDocument,
-  read: (stored) => decodeDocument<T>(stored as string),
-});
+export const document = <T>(): Column<T> => ({ write: encodeDocument, read: (stored) => decodeDocument<T>(stored as string) });
 
 export const named = <T>(name: string, column: Column<T>): Column<T> => ({ ...column, name });
 
@@ -53,10 +36,8 @@ export const optional = <T>({ write, read, ...rest }: Column<T>): Column<T | nul
 
 export const sealed = <T>({ write, read, ...rest }: Column<T>): Column<T> => ({
   ...rest,
-  write: (value, place, column) =>
-    place.cipher.seal(String(write(value, place, column)), contextOf(place, column)),
-  read: (stored, place, column) =>
-    read(place.cipher.open(stored as string, contextOf(place, column)).toString('utf8'), place, column),
+  write: (value, place, column) => place.cipher.seal(String(write(value, place, column)), contextOf(place, column)),
+  read: (stored, place, column) => read(place.cipher.open(stored as string, contextOf(place, column)).toString('utf8'), place, column),
 });
 
 export const sealedBytes: Column<Buffer> = {
@@ -107,11 +88,7 @@ export function table<T extends { readonly id: string }, First extends keyof T>(
       return write(value, { ...place, table: name }, column);
     },
     /** One field of a row, from what the driver made of it. */
-    readField<Member extends keyof T>(
-      member: Member,
-      stored: unknown,
-      place: Omit<Place, 'table'>,
-    ): T[Member] {
+    readField<Member extends keyof T>(member: Member, stored: unknown, place: Omit<Place, 'table'>): T[Member] {
       const { read, column } = byMember.get(member) as Named;
       return read(stored, { ...place, table: name }, column) as T[Member];
     },

@@ -61,7 +61,5 @@ function renamed(value: unknown, beginning: string, rename: (name: string) => st
   if (value instanceof StoredDate || value instanceof Date) return value;
   const entries = Object.entries(value);
   if (!entries.some(([name]) => name.startsWith(beginning))) return value;
-  return Object.fromEntries(
-    entries.map(([name, member]) => [name.startsWith(beginning) ? rename(name) : name, member]),
-  );
+  return Object.fromEntries(entries.map(([name, member]) => [name.startsWith(beginning) ? rename(name) : name, member]));
 }

@@ -1,10 +1,6 @@
 import type { Cipher } from '../../../application/ports/cipher.ts';
 import type { AskedSession, SessionStanding, TenantState } from '../../../application/ports/store.ts';
-import {
-  type AskedAuthorization,
-  askedBy,
-  withoutRequest,
-} from '../../../domain/oauth/asked-authorization.ts';
+import { type AskedAuthorization, askedBy, withoutRequest } from '../../../domain/oauth/asked-authorization.ts';
 import type { Grant, NewGrant } from '../../../domain/oauth/grant.ts';
 import type { KeptAnswer } from '../../../domain/sessions/kept-answer.ts';
 import type { Session, SessionRequest } from '../../../domain/sessions/session.ts';
@@ -112,11 +108,7 @@ export function withoutRequestOf(cipher: Cipher, row: Row): Field | undefined {
   return GRANTS.field('authorization', withoutRequest(authorization), place);
 }
 
-export const KEPT_ANSWERS = table<KeptAnswer, keyof KeptAnswer>(
-  'kept_answers',
-  { id: text(), said: sealed(json()), expiresAt: time },
-  {},
-);
+export const KEPT_ANSWERS = table<KeptAnswer, keyof KeptAnswer>('kept_answers', { id: text(), said: sealed(json()), expiresAt: time }, {});
 
 /** How one that is over makes room; the time follows. */
 export const KEPT_AGAIN = `on conflict (tenant_id, id) do update set said = excluded.said, expires_at = excluded.expires_at

@@ -1,46 +1,33 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { tenantFilter, time } from './row-parts.ts';
+import { index, tenantTable, time } from './row-parts.ts';
 
-export const StatusListRow = defineEntity({
-  name: 'StatusListRow',
-  tableName: 'status_lists',
-  properties: {
-    tenantId: p.string().primary(),
-    id: p.string().primary(),
-    credentialConfigurationId: p.string().nullable(),
-    keyChainId: p.string().nullable(),
-    bits: p.integer(),
-    capacity: p.integer(),
-    ttlSeconds: p.integer(),
-    immediateUpdate: p.boolean(),
-    enableAggregation: p.boolean(),
-    /** Sealed. */
-    secret: p.text(),
-    usedEntries: p.integer(),
-    version: p.integer(),
-    createdAt: time(),
-    token: p.text().nullable(),
-    tokenVersion: p.integer().nullable(),
-    tokenIssuedAt: time().nullable(),
-    tokenExpiresAt: time().nullable(),
-  },
-  filters: tenantFilter,
+export const StatusListRow = tenantTable('StatusListRow', 'status_lists', [], {
+  id: p.string().primary(),
+  credentialConfigurationId: p.string().nullable(),
+  keyChainId: p.string().nullable(),
+  bits: p.integer(),
+  capacity: p.integer(),
+  ttlSeconds: p.integer(),
+  immediateUpdate: p.boolean(),
+  enableAggregation: p.boolean(),
+  /** Sealed. */
+  secret: p.text(),
+  usedEntries: p.integer(),
+  version: p.integer(),
+  createdAt: time(),
+  token: p.text().nullable(),
+  tokenVersion: p.integer().nullable(),
+  tokenIssuedAt: time().nullable(),
+  tokenExpiresAt: time().nullable(),
 });
 
 /** Only entries that are not valid, or once were not; `changedVersion` lets a reader ask for what is new. */
-export const StatusEntryRow = defineEntity({
-  name: 'StatusEntryRow',
-  tableName: 'status_entries',
-  properties: {
-    tenantId: p.string().primary(),
-    listId: p.string().primary(),
-    idx: p.integer().primary(),
-    status: p.integer(),
-    changedVersion: p.integer(),
-  },
-  indexes: [{ name: 'status_entries_changed', properties: ['tenantId', 'listId', 'changedVersion'] }],
-  filters: tenantFilter,
-});
+export const StatusEntryRow = tenantTable(
+  'StatusEntryRow',
+  'status_entries',
+  [index('status_entries_changed', 'tenantId', 'listId', 'changedVersion')],
+  { listId: p.string().primary(), idx: p.integer().primary(), status: p.integer(), changedVersion: p.integer() },
+);
 
 /** Every key that ever sealed something in this database, by the name that `Cipher` gives it. */
 export const SealingKeyRow = defineEntity({
@@ -59,9 +46,5 @@ export const SealingKeyRow = defineEntity({
 export const LeaseRow = defineEntity({
   name: 'LeaseRow',
   tableName: 'leases',
-  properties: {
-    name: p.string().primary(),
-    holder: p.string(),
-    expiresAt: time(),
-  },
+  properties: { name: p.string().primary(), holder: p.string(), expiresAt: time() },
 });

@@ -4,12 +4,7 @@ import type { IssuedCertificate, RecordedKey } from '../../../domain/keys/compro
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { NO_ORGANIZATION, type Organization } from '../../../domain/tenants/organization.ts';
-import type {
-  SessionStorageConfig,
-  StatusListConfig,
-  Tenant,
-  TenantStatus,
-} from '../../../domain/tenants/tenant.ts';
+import type { SessionStorageConfig, StatusListConfig, Tenant, TenantStatus } from '../../../domain/tenants/tenant.ts';
 import type { Row } from '../statement.ts';
 import type { ClientRow, TenantRow } from './administration.row.ts';
 
@@ -99,8 +94,7 @@ export function clientColumns(client: Client) {
   return {
     ...client,
     formerSecretUntil: client.formerSecretUntil?.getTime() ?? null,
-    pickUp:
-      client.pickUp === null ? null : { ...client.pickUp, expiresAt: client.pickUp.expiresAt.getTime() },
+    pickUp: client.pickUp === null ? null : { ...client.pickUp, expiresAt: client.pickUp.expiresAt.getTime() },
     createdAt: client.createdAt.getTime(),
     updatedAt: client.updatedAt.getTime(),
   };
@@ -118,11 +112,8 @@ export function readClient(row: ClientRow): Client {
     secretHash: row.secretHash,
     secretRevision: row.secretRevision ?? 0,
     formerSecretUntil:
-      row.formerSecretUntil === null || row.formerSecretUntil === undefined
-        ? null
-        : new Date(Number(row.formerSecretUntil)),
-    pickUp:
-      pickUp === null || pickUp === undefined ? null : { ...pickUp, expiresAt: new Date(pickUp.expiresAt) },
+      row.formerSecretUntil === null || row.formerSecretUntil === undefined ? null : new Date(Number(row.formerSecretUntil)),
+    pickUp: pickUp === null || pickUp === undefined ? null : { ...pickUp, expiresAt: new Date(pickUp.expiresAt) },
     version: row.version,
     createdAt: new Date(Number(row.createdAt)),
     updatedAt: new Date(Number(row.updatedAt)),

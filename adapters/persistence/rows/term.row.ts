@@ -25,6 +25,12 @@ export const TermRow = defineEntity({
     listFloor: p.integer(),
     /** Since when a process keeps a sighting of the term outside of the database. */
     witnessedAt: time().nullable(),
+    /** The highest counter that a process recorded outside of the database. */
+    witnessedCounter: p.bigint('number').nullable(),
+    /** How often a process confirmed that record while nothing changed. */
+    witnessedIdleChecks: p.bigint('number').nullable(),
+    /** Host and file of that record. */
+    witnessedBy: p.text().nullable(),
   },
   uniques: [{ name: 'service_terms_follows', properties: ['follows'] }],
 });

@@ -9,11 +9,7 @@ import { json, sealed, table, text } from './columns.ts';
 
 type StoredPlace = { readonly id: string; readonly place: Pick<WalletStatus, 'uri' | 'anchor' | 'provider'> };
 
-export const FOLLOWED_LISTS = table<StoredPlace, keyof StoredPlace>(
-  'followed_lists',
-  { id: text(), place: sealed(json()) },
-  {},
-);
+export const FOLLOWED_LISTS = table<StoredPlace, keyof StoredPlace>('followed_lists', { id: text(), place: sealed(json()) }, {});
 
 export function readFollowedList(cipher: Cipher, row: Row): FollowedList {
   const { id, place } = FOLLOWED_LISTS.read(cipher, row);
@@ -26,11 +22,7 @@ export function readFollowedList(cipher: Cipher, row: Row): FollowedList {
     failure:
       failingSince === null
         ? null
-        : {
-            since: new Date(Number(failingSince)),
-            count: Number(row['failures']),
-            reason: String(row['failure']),
-          },
+        : { since: new Date(Number(failingSince)), count: Number(row['failures']), reason: String(row['failure']) },
   };
 }
 
@@ -50,16 +42,11 @@ export function followingOf(
 ): Following | undefined {
   if (follows === undefined && holds === undefined) return undefined;
   const { statuses = [] } = follows ?? {};
-  const places = new Map(
-    statuses.map(({ listId, uri, anchor, provider }) => [listId, { uri, anchor, ...defined({ provider }) }]),
-  );
+  const places = new Map(statuses.map(({ listId, uri, anchor, provider }) => [listId, { uri, anchor, ...defined({ provider }) }]));
   return {
     transaction: [holds?.transactionId ?? null, heldBy(cipher, tenantId, holds)],
     batch: [follows?.sessionId ?? null, follows?.batchId ?? null, follows?.endsAt?.getTime() ?? null],
-    lists: Array.from(places, ([id, place]) => [
-      id,
-      FOLLOWED_LISTS.field('place', place, { cipher, tenantId, id }),
-    ]),
+    lists: Array.from(places, ([id, place]) => [id, FOLLOWED_LISTS.field('place', place, { cipher, tenantId, id })]),
     statuses: statuses.map(({ listId, idx }) => [listId, idx]),
   };
 }

@@ -6,14 +6,8 @@ import { readHead } from '../rows/audit-head.ts';
 import { named } from '../statement.ts';
 import { insert, type SqliteRun } from './sql.ts';
 
-const READ_HEAD = named(
-  'read_audit_head',
-  'select sequence, hash, seal from audit_heads where tenant_id = $1',
-);
-const LAST_ENTRY = named(
-  'last_audit_entry',
-  'select coalesce(max(sequence), 0) as last from audit_entries where tenant_id = $1',
-);
+const READ_HEAD = named('read_audit_head', 'select sequence, hash, seal from audit_heads where tenant_id = $1');
+const LAST_ENTRY = named('last_audit_entry', 'select coalesce(max(sequence), 0) as last from audit_entries where tenant_id = $1');
 const ENTRY = ['sequence', 'at', 'actor', 'action', 'kind', 'target', 'detail', 'hash'];
 const INSERT_ENTRY = insert('audit_entries', ENTRY);
 const PUT_HEAD = insert(

@@ -27,21 +27,16 @@ export type GroupSteps = {
 };
 
 /** Lets a group in as soon as nobody else is in a transaction. */
-type Gate = { pass<T>(step: () => T): Promise<T>; refuseNesting(): void };
+type Gate = { pass<T>(step: () => T): Promise<T>; assertNotNested(): void };
 
-type Member = {
-  readonly work: () => unknown;
-  readonly done: (value: unknown) => void;
-  readonly fail: (error: unknown) => void;
-};
+type Member = { readonly work: () => unknown; readonly done: (value: unknown) => void; readonly fail: (error: unknown) => void };
 
 /** What became of a member; it is told once the group is on the disk. */
 type Outcome = () => void;
 
 /**
- * Writes what comes in the same turn of the event loop in one transaction, since waiting for the disk is most of what
- * one costs, and it holds up the thread. A member that fails is undone by itself. All wait for the commit, and all fail
- * with it.
+ * Writes what comes in the same turn of the event loop in one transaction, since waiting for the disk is most of what one costs, and it
+ * holds up the thread. A member that fails is undone by itself. All wait for the commit, and all fail with it.
  */
 export class ChangeGroups {
   readonly #steps: GroupSteps;
@@ -58,7 +53,7 @@ export class ChangeGroups {
 
   /** Runs `work` synchronously in a transaction that others may share; it leaves nothing when it throws. */
   async join<T>(work: () => T): Promise<T> {
-    this.#gate.refuseNesting();
+    this.#gate.assertNotNested();
     if (this.#waiting.length >= MAX_WAITING) throw new StoreUnavailable('too much waits for the database');
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ work, done: (value) => resolve(value as T), fail: reject });

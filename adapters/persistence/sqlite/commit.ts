@@ -3,25 +3,18 @@ import type { Change, Committed, Part } from '../../../domain/changes/change.ts'
 import { DEFERRED_ENDS } from '../../../domain/issuance/deferred.ts';
 import type { UsedValue } from '../../../domain/oauth/used-value.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
+import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SERVING } from '../../../domain/tenants/tenant.ts';
-import { AUTHORIZATIONS, DEFERRED } from '../rows/authorization-codec.ts';
+import { ERASE_REQUEST, MAX_KEPT_REQUEST } from '../erased-requests.ts';
+import { AUTHORIZATIONS, authorizedTransaction, DEFERRED } from '../rows/authorization-codec.ts';
 import { NOTHING, type Parts } from '../rows/change-columns.ts';
 import type { Fields } from '../rows/columns.ts';
-import {
-  GRANTS,
-  ISSUED_BATCHES,
-  KEPT_AGAIN,
-  KEPT_ANSWERS,
-  readRevisions,
-  SESSIONS,
-} from '../rows/session-codec.ts';
-import { IDENTIFIED, identifiedBy } from '../rows/subject-codec.ts';
-import { followingOf } from '../rows/wallet-status-codec.ts';
+import { GRANTS, ISSUED_BATCHES, KEPT_AGAIN, KEPT_ANSWERS, readRevisions, SESSIONS } from '../rows/session-codec.ts';
+import { IDENTIFIED, identifiedBy, REVOKED_SINCE_GRANT } from '../rows/subject-codec.ts';
+import { type Following, followingOf } from '../rows/wallet-status-codec.ts';
 import { listOf, named, type Statement } from '../statement.ts';
 import type { SqliteChain } from './audit-chain.ts';
-import { markDelivery } from './delivery-marks.ts';
-import { follow } from './following.ts';
 import { insert, isAmong, type SqliteRun, type SqliteSql } from './sql.ts';
 
 // `$1` is the tenant throughout, `$2` the time; fields of the part follow in the order of change-columns.ts.
@@ -46,10 +39,7 @@ const FIND_SESSION = named(
      and ($11 is null or $11 > (select count(*) from deferred_transactions d
        where d.tenant_id = s.tenant_id and d.session_id = s.id))`,
 );
-const END_SESSION = named(
-  'session_ends',
-  'update sessions set expires_at = $3 where tenant_id = $1 and id = $2',
-);
+const END_SESSION = named('session_ends', 'update sessions set expires_at = $3 where tenant_id = $1 and id = $2');
 /** `$26`: whether it completes. */
 const CHANGE_SESSION = named(
   'session_change',
@@ -76,10 +66,7 @@ const DEFERRED_CHANGE = named(
      holder_keys = case when $5 in (${listOf(DEFERRED_ENDS)}) then '[]' else holder_keys end
    where tenant_id = $1 and id = $3 and ${isAmong('status', '$4')} and expires_at > $2`,
 );
-const IS_REVOKED = named(
-  'is_revoked',
-  'select 1 from grants where tenant_id = $1 and id = $2 and revoked_at is not null',
-);
+const IS_REVOKED = named('is_revoked', 'select 1 from grants where tenant_id = $1 and id = $2 and revoked_at is not null');
 const REMOVALS = ['grants', 'session_events', 'deferred_transactions', 'session_subjects'].map((table) =>
   named(`remove_${table}`, `delete from ${table} where tenant_id = $1 and session_id = $2`),
 );
@@ -87,16 +74,28 @@ const REMOVE_SESSION = named('remove_sessions', 'delete from sessions where tena
 const USE = insert('used_values', ['kind', 'hash', 'expires_at'], 'on conflict do nothing');
 export const EVENT = insert('session_events', ['session_id', 'version', 'status', 'at']);
 const NEW_SESSION = insert(SESSIONS.name, [...SESSIONS.columns, 'issued_count', 'revoked_mask']);
-const NEW_GRANT = insert(GRANTS.name, [...GRANTS.columns, 'attempts', 'generation']);
+const NEW_GRANT = named(
+  'new_grant',
+  `insert into grants (tenant_id, ${GRANTS.columns.join(', ')}, attempts, generation, revocations_before)
+   values ($1, ${GRANTS.columns.map((_, index) => `$${index + 2}`).join(', ')}, 0, 0,
+     coalesce((select max(number) from revoked_subjects where tenant_id = $1), 0))`,
+);
 const NEW_AUTHORIZATION = insert(AUTHORIZATIONS.name, AUTHORIZATIONS.columns);
 const NEW_DEFERRED = insert(DEFERRED.name, DEFERRED.columns);
+const AUTHORIZE_DEFERRED = named(
+  'authorize_deferred',
+  `update deferred_transactions as d set authorized_at = coalesce(
+     (select g.consumed_at from grants g where g.tenant_id = $1 and g.id = d.grant_id), $3)
+   where d.tenant_id = $1 and d.id = $2`,
+);
 /** `$8`: when the wallet was authorized, for a token whose grant is not stored. */
 const NEW_IDENTIFIED = named(
   'new_identified',
   `insert into issued_subjects (tenant_id, ${IDENTIFIED.join(', ')})
-   select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from revoked_subjects r
+   select $1, $2, $3, $4, $5, $6, $7 where not exists (
+     select 1 from revoked_subjects r left join grants g on g.tenant_id = $1 and g.id = $7
      where r.tenant_id = $1 and r.fingerprint = $2 and r.credential_configuration_id in ('', $5)
-       and r.revoked_at >= coalesce((select g.consumed_at from grants g where g.tenant_id = $1 and g.id = $7), $8))`,
+       and case when g.id is null then r.revoked_at >= $8 else ${REVOKED_SINCE_GRANT} end)`,
 );
 const RELEASE = named(
   'release_subjects',
@@ -165,8 +164,7 @@ export class SqliteCommit {
     const session = changeSession(run, tenantId, parts.session, change.session, now);
     move('authorization', AUTHORIZATION_CHANGE, parts.authorization);
     move('deferred', DEFERRED_CHANGE, parts.deferred);
-    if (change.unrevoked !== undefined && run.all(IS_REVOKED, tenantId, change.unrevoked).length > 0)
-      throw new Unexpected('unrevoked');
+    if (change.unrevoked !== undefined && run.all(IS_REVOKED, tenantId, change.unrevoked).length > 0) throw new Unexpected('unrevoked');
     if (change.removes !== undefined) {
       for (const removal of REMOVALS) write(removal, [change.removes]);
       if (write(REMOVE_SESSION, [change.removes]) === 0) throw new Unexpected('removes');
@@ -179,9 +177,10 @@ export class SqliteCommit {
     write(NEW_SESSION, parts.newSession, 0, 0);
     const opened = change.opens?.session;
     write(EVENT, opened && [opened.id, opened.version, opened.status, opened.createdAt.getTime()]);
-    write(NEW_GRANT, parts.newGrant, 0, 0);
+    write(NEW_GRANT, parts.newGrant);
     write(NEW_AUTHORIZATION, parts.newAuthorization);
     write(NEW_DEFERRED, parts.newDeferred);
+    write(AUTHORIZE_DEFERRED, authorizedTransaction(change));
     write(ISSUED, parts.issued);
     if (write(NEW_IDENTIFIED, identifiedBy(change)) === 0) throw new Unexpected('identifies');
     release(run, tenantId, change);
@@ -193,20 +192,13 @@ export class SqliteCommit {
   }
 }
 
-function changeSession(
-  run: SqliteRun,
-  tenantId: TenantId,
-  fields: Fields | undefined,
-  change: Change['session'],
-  now: number,
-) {
+function changeSession(run: SqliteRun, tenantId: TenantId, fields: Fields | undefined, change: Change['session'], now: number) {
   if (change === undefined || fields === undefined) return undefined;
   const [, writes] = fields;
   const [found] = run.all(FIND_SESSION, tenantId, now, ...fields);
   if (found === undefined) {
     const isGone = run.all(IS_SESSION, tenantId, change.id).length === 0;
-    if (change.issuedExactly === undefined || change.bars === undefined || !isGone)
-      throw new Unexpected('session');
+    if (change.issuedExactly === undefined || change.bars === undefined || !isGone) throw new Unexpected('session');
     return undefined;
   }
   if (writes === NOTHING) return undefined;
@@ -214,6 +206,7 @@ function changeSession(
   const [row] = run.all(CHANGE_SESSION, tenantId, now, ...fields, completes);
   const [status, version] = [String(row?.['status']) as Session['status'], Number(row?.['version'])];
   markDelivery(run, tenantId, change);
+  if (change.erasesRequest === true) run.change(ERASE_REQUEST, tenantId, change.id, MAX_KEPT_REQUEST);
   if (change.endsAt !== undefined) run.change(END_SESSION, tenantId, change.id, change.endsAt.getTime());
   const moved = status !== found['was'];
   if (moved) run.change(EVENT, tenantId, change.id, version, status, now);
@@ -246,7 +239,36 @@ function setStatuses(run: SqliteRun, tenantId: TenantId, { statuses = [] }: Part
       version = Number(row['version']);
       versions.set(listId, version);
     }
-    if (run.change(SET_ENTRY, tenantId, listId, index, status, version) === 0)
-      throw new Unexpected('statuses');
+    if (run.change(SET_ENTRY, tenantId, listId, index, status, version) === 0) throw new Unexpected('statuses');
   }
+}
+
+const MARK_DELIVERY = insert(
+  'pending_deliveries',
+  ['session_id', 'id', 'due_at'],
+  'on conflict (tenant_id, session_id, id) do update set due_at = excluded.due_at',
+);
+const UNMARK_DELIVERY = named('unmark_delivery', 'delete from pending_deliveries where tenant_id = $1 and session_id = $2 and id = $3');
+
+/** Notes that a delivery of the session was begun, or what came of it is known. */
+function markDelivery(run: SqliteRun, tenantId: TenantId, { id: session, delivery }: SessionChange): void {
+  if (delivery === undefined) return;
+  const { id, abandonedAfterMs } = delivery;
+  if (abandonedAfterMs === null) run.change(UNMARK_DELIVERY, tenantId, session, id);
+  else run.change(MARK_DELIVERY, tenantId, session, id, run.time() + abandonedAfterMs);
+}
+
+const HOLD = named('hold_wallet_statuses', 'update deferred_transactions set wallet_statuses = $3 where tenant_id = $1 and id = $2');
+/** A list that nothing followed for a while is followed again. */
+const FOLLOW_LIST = insert('followed_lists', ['id', 'place', 'next_check_at', 'failures'], 'on conflict do update set idle_since = null');
+const FOLLOW_STATUS = insert('followed_statuses', ['list_id', 'idx', 'batch_id', 'session_id', 'ends_at'], 'on conflict do nothing');
+
+/** What `follow_wallets_1` does in PostgreSQL. */
+function follow(run: SqliteRun, tenantId: string, following: Following | undefined, now: number): void {
+  if (following === undefined) return;
+  const [transactionId, held] = following.transaction;
+  if (transactionId !== null) run.change(HOLD, tenantId, transactionId, held);
+  for (const [id, place] of following.lists) run.change(FOLLOW_LIST, tenantId, id, place, now, 0);
+  const [session, batch, endsAt] = following.batch;
+  for (const [listId, idx] of following.statuses) run.change(FOLLOW_STATUS, tenantId, listId, idx, batch, session, endsAt);
 }

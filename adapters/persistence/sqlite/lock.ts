@@ -10,9 +10,8 @@ type Sqlite = { exec(statement: string): unknown; close(): unknown };
 const PATIENCE_MS = 500;
 
 /**
- * Keeps other services from an SQLite file as long as this process lives: what one of them remembers, another would change
- * without its knowledge. The lock is a file beside it, which the operating system lets go of with the process. Programs
- * that only read need none.
+ * Keeps other services from an SQLite file as long as this process lives: what one of them remembers, another would change without its
+ * knowledge. The lock is a file beside it, which the operating system lets go of with the process. Programs that only read need none.
  * @param native a connection of the driver, which knows how to make others.
  * @returns what lets go of it.
  * @throws Error when another service has the file.
@@ -29,9 +28,7 @@ export function lockSqlite(file: string, native: object): () => void {
   } catch (error) {
     lock.close();
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
-    throw new Error(`another service has ${file}; several at once need PostgreSQL (DATABASE_URL)`, {
-      cause: error,
-    });
+    throw new Error(`another service has ${file}; several at once need PostgreSQL (DATABASE_URL)`, { cause: error });
   }
 }
 

@@ -1,29 +1,30 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { StoreUnavailable } from '../../../application/ports/store.ts';
+import { FairQueue } from '../../../application/queues/fair-queue.ts';
 
-/** Steps and transactions, under way and waiting. */
-const MAX_PRESENT = 10_000;
+/** Steps and transactions that wait, besides the one that runs. */
+const MAX_WAITING = 9_999;
+/** Steps and transactions are of one party, so they run in the order of their arrival and none starves. */
+const PARTY = 'database';
 
 /**
- * Lets one transaction in at a time where only one connection exists. A step passes at once while nobody is
- * inside; otherwise steps and transactions go in the order of their arrival, so none starves.
+ * Lets one transaction in at a time where only one connection exists. A step passes at once while no transaction runs and nothing waits.
  */
 export class OneAtATime {
-  #last: Promise<unknown> = Promise.resolve();
-  #present = 0;
+  readonly #queue = new FairQueue({ slots: 1, waiting: MAX_WAITING }, () => new StoreUnavailable('too much waits for the database'));
   readonly #inside = new AsyncLocalStorage<{ ended: boolean }>();
 
   /** Runs `step` without giving up the thread. */
   async pass<T>(step: () => T): Promise<T> {
-    this.refuseNesting();
-    return this.#present === 0 ? step() : this.#queue(async () => step());
+    this.assertNotNested();
+    return this.#queue.isIdle ? step() : this.#queue.run(PARTY, async () => step());
   }
 
   /** Runs `work` while nothing else passes. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    this.refuseNesting();
+    this.assertNotNested();
     const visit = { ended: false };
-    return this.#queue(async () => {
+    return this.#queue.run(PARTY, async () => {
       try {
         return await this.#inside.run(visit, work);
       } finally {
@@ -32,22 +33,8 @@ export class OneAtATime {
     });
   }
 
-  #queue<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#present >= MAX_PRESENT)
-      return Promise.reject(new StoreUnavailable('too much waits for the database'));
-    this.#present++;
-    const turn = this.#last.then(work);
-    const leave = () => {
-      this.#present--;
-    };
-    this.#last = turn.then(leave, leave);
-    return turn;
-  }
-
-  /** @throws Error inside of a transaction: the one who waits there for somebody who waits outside would wait forever. */
-  refuseNesting(): void {
-    if (this.#inside.getStore()?.ended === false) {
-      throw new Error('Inside a transaction only its own repositories may be used.');
-    }
+  /** @throws Error inside a transaction, where waiting for a step outside it would never end. */
+  assertNotNested(): void {
+    if (this.#inside.getStore()?.ended === false) throw new Error('Inside a transaction only its own repositories may be used.');
   }
 }

@@ -1,6 +1,7 @@
 import { reachingAtOnce } from '../database-faults.ts';
 import { named, type Parameter, type Row, type Statement } from '../statement.ts';
 import { ChangeGroups, type GroupSteps } from './change-groups.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { SteadyTime } from './steady-time.ts';
 
@@ -26,8 +27,11 @@ type Database = {
 export type SqliteSql = {
   /** Runs `work` synchronously in a transaction that it may share with others, see `ChangeGroups`. */
   grouped<T>(work: (run: SqliteRun) => T): Promise<T>;
-  /** Runs `work` synchronously in one immediate transaction of its own. */
-  transaction<T>(work: (run: SqliteRun) => T): Promise<T>;
+  /**
+   * Runs `work` synchronously in one immediate transaction of its own.
+   * @param measure runs all of it, the commit included.
+   */
+  transaction<T>(work: (run: SqliteRun) => T, measure?: Measure): Promise<T>;
   /** Runs `work` that consists of one statement, which is a transaction by itself and spares the ceremony. */
   single<T>(work: (run: SqliteRun) => T): Promise<T>;
   /** Runs `work`, which may give up the thread, while nothing else runs. */
@@ -35,6 +39,9 @@ export type SqliteSql = {
   /** See `SteadyTime`. */
   isCatchingUp(): boolean;
 };
+
+/** Runs a step that holds the thread, and notes how long it does. */
+export type Measure = <T>(step: () => T) => T;
 
 /** Truth values are 1 and 0 here, and an array is JSON, which `json_each` reads. */
 export type SqliteRun = {
@@ -58,8 +65,8 @@ export const STORE_TIME: Statement = {
    on conflict (name) do update set expires_at = excluded.expires_at`,
 };
 
-/** @param native the connection of the driver. */
-export function sqliteSql(native: object): SqliteSql {
+/** @param native the connection of the driver. @param checkpoints look at the log after what may have written. */
+export function sqliteSql(native: object, checkpoints?: Checkpoints): SqliteSql {
   const database = native as Database;
   const gate = new OneAtATime();
   let bound = 0;
@@ -92,36 +99,56 @@ export function sqliteSql(native: object): SqliteSql {
     },
     time: () => time.now(),
   };
-  const transaction: SqliteSql['transaction'] = (work) =>
-    gate.pass(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
+  const exclusively: SqliteSql['exclusively'] = (work) => gate.exclusively(work);
+  const afterWrite = () => checkpoints?.afterWrite(exclusively);
+  const transaction: SqliteSql['transaction'] = (work, measure = unmeasured) =>
+    gate.pass(() => {
+      const result = measure(() => reachingAtOnce(() => database.transaction(() => work(run)).immediate()));
+      afterWrite();
+      return result;
+    });
   const time = timeOf(database, run);
-  const groups = new ChangeGroups({ ...groupSteps(database), bound: () => bound }, gate);
+  const groups = new ChangeGroups({ ...groupSteps(database, afterWrite), bound: () => bound }, gate);
   return {
     grouped: (work) => groups.join(() => work(run)),
     transaction,
     async single(work) {
       const group = groups.passing();
       if (group !== undefined) {
-        gate.refuseNesting();
+        gate.assertNotNested();
         await group;
       }
-      return gate.pass(() => reachingAtOnce(() => work(run)));
+      return gate.pass(() => {
+        const result = reachingAtOnce(() => work(run));
+        afterWrite();
+        return result;
+      });
     },
-    exclusively: (work) => gate.exclusively(work),
+    async exclusively(work) {
+      const result = await exclusively(work);
+      afterWrite();
+      return result;
+    },
     isCatchingUp: () => time.isCatchingUp,
   };
 }
 
-function groupSteps(database: Database): Omit<GroupSteps, 'bound'> {
+const unmeasured: Measure = (step) => step();
+
+function groupSteps(database: Database, afterWrite: () => void): Omit<GroupSteps, 'bound'> {
   const step = (text: string) => {
     const prepared = database.prepare(text);
     return () => void prepared.run();
   };
+  const commit = step('commit');
   const [release, rollbackTo] = [step('release member'), step('rollback to member')];
   return {
     isOpen: () => database.inTransaction,
     begin: step('begin immediate'),
-    commit: step('commit'),
+    commit: () => {
+      commit();
+      afterWrite();
+    },
     rollback: step('rollback transaction'),
     mark: step('savepoint member'),
     keep: release,
@@ -157,8 +184,5 @@ export const isAmong = (column: string, words: string) => `instr(${words}, '"' |
 /** Makes a row of a table, whose tenant comes first. */
 export const insert = (table: string, columns: readonly string[], otherwise = '') => {
   const places = Array.from({ length: columns.length + 1 }, (_, index) => `$${index + 1}`);
-  return named(
-    `new_${table}`,
-    `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${places.join(', ')}) ${otherwise}`,
-  );
+  return named(`new_${table}`, `insert into ${table} (tenant_id, ${columns.join(', ')}) values (${places.join(', ')}) ${otherwise}`);
 };

@@ -17,15 +17,14 @@ const CONFIRMED_MS = 15 * 60_000;
 type Doubt = { readonly offset: number; readonly since: number };
 
 /**
- * The time by which a database of one process (SQLite) judges what is over for good: values that count once and are
- * forgotten, leases, data that is removed. It goes on with the time that has passed, and follows the time of day only where
- * that moves little, or has stood by its jump for a quarter of an hour. So a clock that is hours wrong for a minute
- * changes nothing, and one that was set right is believed. The same goes for the time that passed before the process
- * started: a machine often learns the right time only a while after its start, so the first reading goes out from the
- * last one that was stored.
+ * The time by which a database of one process (SQLite) judges what is over for good: values that count once and are forgotten, leases, data
+ * that is removed. It goes on with the time that has passed, and follows the time of day only where that moves little, or has stood by its
+ * jump for a quarter of an hour. So a clock that is hours wrong for a minute changes nothing, and one that was set right is believed. The
+ * same goes for the time that passed before the process started: a machine often learns the right time only a while after its start, so the
+ * first reading goes out from the last one that was stored.
  *
- * What follows when a jump is real (a virtual machine that slept): everything is forgotten a quarter of an hour later than it
- * could be. The clock goes back only after a quarter of an hour, too; until then what is shown with an earlier end is refused.
+ * What follows when a jump is real (a virtual machine that slept): everything is forgotten a quarter of an hour later than it could be. The
+ * clock goes back only after a quarter of an hour, too; until then what is shown with an earlier end is refused.
  */
 export class SteadyTime {
   readonly #clocks: MachineClocks;
@@ -52,9 +51,8 @@ export class SteadyTime {
       this.#offset = offset;
       this.#doubt = undefined;
       this.#isSettled = true;
-    } else if (this.#doubt === undefined || !isNear(offset, this.#doubt.offset)) {
-      this.#doubt = { offset, since: elapsed };
-    } else if (elapsed - this.#doubt.since >= CONFIRMED_MS) {
+    } else if (this.#doubt === undefined || !isNear(offset, this.#doubt.offset)) this.#doubt = { offset, since: elapsed };
+    else if (elapsed - this.#doubt.since >= CONFIRMED_MS) {
       this.#offset = offset;
       this.#doubt = undefined;
       this.#isSettled = true;

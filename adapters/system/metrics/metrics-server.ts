@@ -2,12 +2,7 @@ import { createServer, type Server } from 'node:http';
 
 const CONNECTIONS = 20;
 /** Who says nothing, or does not come to an end, is found out each second: by itself Node looks twice a minute. */
-const TIMES = {
-  headersTimeout: 5_000,
-  requestTimeout: 5_000,
-  keepAliveTimeout: 65_000,
-  connectionsCheckingInterval: 1_000,
-};
+const TIMES = { headersTimeout: 5_000, requestTimeout: 5_000, keepAliveTimeout: 65_000, connectionsCheckingInterval: 1_000 };
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Answers `GET /metrics` at an address of its own, to whoever can reach that. */
@@ -19,10 +14,7 @@ export class MetricsServer {
   }
 
   /** @throws Error when nothing can listen there. */
-  static async open(
-    { host, port }: { readonly host: string; readonly port: number },
-    read: () => Promise<string>,
-  ): Promise<MetricsServer> {
+  static async open({ host, port }: { readonly host: string; readonly port: number }, read: () => Promise<string>): Promise<MetricsServer> {
     const server = createServer(TIMES, async ({ method, url }, response) => {
       if (url !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) {
         response.writeHead(404).end();

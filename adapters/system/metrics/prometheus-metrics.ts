@@ -18,11 +18,7 @@ const SIGNING_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 /** There from the start, at 0: of a number that appears with the first one nobody sees that it grew. */
 const UNEXPECTED = 500;
 /** What all workers say of the same thing, and what one of them says for all. */
-const ALIKE: ReadonlySet<Watched> = new Set([
-  'draining',
-  'open_session_bytes_highest',
-  'open_session_bytes_limit',
-]);
+const ALIKE: ReadonlySet<Watched> = new Set(['draining', 'open_session_bytes_highest', 'open_session_bytes_limit']);
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 type Settings = {
@@ -64,22 +60,12 @@ export class PrometheusMetrics extends Metrics {
     const info = this.#gauge('info', 'The release that runs', ['version', 'commit'], 'first');
     info.set({ version, commit: commit ?? '' }, 1);
     this.#requests = this.#counter('http_requests_total', 'Answered requests', ['method', 'route', 'status']);
-    this.#unexpected = this.#counter(
-      'unexpected_failures_total',
-      'Requests that failed in a way that nobody foresaw',
-      [],
-    );
-    this.#requestSeconds = this.#histogram(
-      'http_request_duration_seconds',
-      'From the head of a request to the end of its answer',
-      ['method', 'route'],
-    );
-    this.#sessions = this.#counter('sessions_total', 'Sessions by what became of them', [
-      'kind',
-      'outcome',
-      'code',
-      ...ofTenant,
+    this.#unexpected = this.#counter('unexpected_failures_total', 'Requests that failed in a way that nobody foresaw', []);
+    this.#requestSeconds = this.#histogram('http_request_duration_seconds', 'From the head of a request to the end of its answer', [
+      'method',
+      'route',
     ]);
+    this.#sessions = this.#counter('sessions_total', 'Sessions by what became of them', ['kind', 'outcome', 'code', ...ofTenant]);
     this.#refusedSessions = this.#counter(
       'session_quota_refusals_total',
       'Sessions and requests of wallets that were not opened because of QUOTA_SESSION_BYTES',
@@ -87,51 +73,22 @@ export class PrometheusMetrics extends Metrics {
     );
     this.#webhooks = this.#counter('webhooks_total', 'Calls of backends of tenants', ['outcome']);
     this.#webhookSeconds = this.#histogram('webhook_duration_seconds', 'Until a backend has answered', []);
-    this.#signatures = this.#counter('signatures_total', 'Signatures, by the key provider', [
-      'provider',
-      'outcome',
-    ]);
+    this.#signatures = this.#counter('signatures_total', 'Signatures, by the key provider', ['provider', 'outcome']);
     this.#signatureSeconds = this.#histogram(
       'signature_duration_seconds',
       'Of one call of a key provider, with one signature or many',
       ['provider'],
       SIGNING_SECONDS,
     );
-    this.#outgoing = this.#counter('outgoing_requests_total', 'Calls of others, webhooks among them', [
-      'outcome',
-    ]);
-    this.#outgoingSeconds = this.#histogram(
-      'outgoing_request_duration_seconds',
-      'Until others have answered',
-      [],
-    );
+    this.#outgoing = this.#counter('outgoing_requests_total', 'Calls of others, webhooks among them', ['outcome']);
+    this.#outgoingSeconds = this.#histogram('outgoing_request_duration_seconds', 'Until others have answered', []);
     this.#jobFailures = this.#counter('job_failures_total', 'Runs of jobs that failed', ['task']);
-    this.#jobSuccess = this.#gauge(
-      'job_last_success_timestamp_seconds',
-      'When a job last ended well here',
-      ['task'],
-      'max',
-    );
-    this.#jobSeconds = this.#gauge(
-      'job_last_duration_seconds',
-      'How long its last run took',
-      ['task'],
-      'max',
-    );
-    this.#health = this.#gauge(
-      'health_part_up',
-      'Parts of GET /health: 1 works, 0 does not',
-      ['part'],
-      'min',
-    );
+    this.#jobSuccess = this.#gauge('job_last_success_timestamp_seconds', 'When a job last ended well here', ['task'], 'max');
+    this.#jobSeconds = this.#gauge('job_last_duration_seconds', 'How long its last run took', ['task'], 'max');
+    this.#health = this.#gauge('health_part_up', 'Parts of GET /health: 1 works, 0 does not', ['part'], 'min');
     this.#endings = new EndingDays(this.registry, `${PREFIX}days_until_end`, this.#tenants);
     this.#removals = {
-      waiting: this.#gauge(
-        'tenants_being_removed',
-        'Removed tenants whose data is not all removed yet',
-        [],
-        'max',
-      ),
+      waiting: this.#gauge('tenants_being_removed', 'Removed tenants whose data is not all removed yet', [], 'max'),
       rows: this.#counter('removed_tenant_rows_total', 'Rows of removed tenants that were removed', []),
     };
     this.#lists = {
@@ -148,12 +105,7 @@ export class PrometheusMetrics extends Metrics {
     this.#requestSeconds.observe({ method: known, route }, seconds);
   }
 
-  override session({
-    tenantId,
-    kind = 'unknown' as never,
-    outcome,
-    code = '' as never,
-  }: SessionMeasure): void {
+  override session({ tenantId, kind = 'unknown' as never, outcome, code = '' as never }: SessionMeasure): void {
     this.#sessions.inc({ kind, outcome, code, ...this.#labelOf(tenantId) });
   }
 
@@ -224,31 +176,16 @@ export class PrometheusMetrics extends Metrics {
   }
 
   #counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<string> {
-    return new Counter({
-      name: PREFIX + name,
-      help,
-      labelNames: [...labelNames],
-      registers: [this.registry],
-    });
+    return new Counter({ name: PREFIX + name, help, labelNames: [...labelNames], registers: [this.registry] });
   }
 
-  #histogram(
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    buckets = SECONDS,
-  ): Histogram<string> {
+  #histogram(name: string, help: string, labelNames: readonly string[], buckets = SECONDS): Histogram<string> {
     const registers = [this.registry];
     return new Histogram({ name: PREFIX + name, help, labelNames: [...labelNames], buckets, registers });
   }
 
   /** @param aggregator what several workers have together. */
-  #gauge(
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    aggregator: 'first' | 'max' | 'min',
-  ): Gauge<string> {
+  #gauge(name: string, help: string, labelNames: readonly string[], aggregator: 'first' | 'max' | 'min'): Gauge<string> {
     const registers = [this.registry];
     return new Gauge({ name: PREFIX + name, help, labelNames: [...labelNames], aggregator, registers });
   }

@@ -48,8 +48,8 @@ export class ObservedKms extends Kms {
     return this.#kms.providerOf(tenantId);
   }
 
-  override check(provider: string): Promise<void> {
-    return this.#kms.check(provider);
+  override assertReachable(provider: string): Promise<void> {
+    return this.#kms.assertReachable(provider);
   }
 
   #signing<T>({ handle }: SigningKey, count: number, work: () => T): T {

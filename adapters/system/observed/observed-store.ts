@@ -1,18 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { boundedBytes } from '../../../application/bounded.ts';
 import type { Maintenance } from '../../../application/ports/maintenance.ts';
-import type {
-  ServiceRepositories,
-  TenantRepositories,
-  TenantWriting,
-  Writing,
-} from '../../../application/ports/repositories.ts';
-import {
-  type ListKeeping,
-  type NotedSession,
-  Store,
-  type TenantReads,
-} from '../../../application/ports/store.ts';
+import type { ServiceRepositories, TenantRepositories, TenantWriting, Writing } from '../../../application/ports/repositories.ts';
+import { type ListKeeping, type NotedSession, Store, type TenantReads } from '../../../application/ports/store.ts';
+import { boundedBytes } from '../../../application/tenant-cache/bounded.ts';
 import type { Change, Committed } from '../../../domain/changes/change.ts';
 import type { Session, SessionKind, SessionTransition } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -27,9 +17,7 @@ const KIND_BYTES = 16;
 export class ObservedStore extends Store {
   readonly #store: Store;
   readonly #observer: Observer;
-  readonly #kinds = new LRUCache<SessionId, SessionKind>(
-    boundedBytes<SessionKind>(MAX_KIND_BYTES, () => KIND_BYTES),
-  );
+  readonly #kinds = new LRUCache<SessionId, SessionKind>(boundedBytes<SessionKind>(MAX_KIND_BYTES, () => KIND_BYTES));
   readonly #reads = new WeakMap<TenantReads, TenantReads>();
   readonly #maintenance: Maintenance;
 
@@ -53,8 +41,7 @@ export class ObservedStore extends Store {
         return done;
       },
       (error: unknown) => {
-        if (error instanceof Failure && error.code === 'session_quota_exceeded')
-          this.#observer.metrics?.sessionRefused(tenantId);
+        if (error instanceof Failure && error.code === 'session_quota_exceeded') this.#observer.metrics?.sessionRefused(tenantId);
         throw error;
       },
     );
@@ -66,9 +53,7 @@ export class ObservedStore extends Store {
     move: SessionTransition,
     now: Date,
   ): Promise<readonly NotedSession[]> {
-    const noted = await this.#observer.run('store note', {}, () =>
-      this.#store.note(tenantId, sessions, move, now),
-    );
+    const noted = await this.#observer.run('store note', {}, () => this.#store.note(tenantId, sessions, move, now));
     for (const { id } of noted) this.#moved(tenantId, id, move.to);
     return noted;
   }
@@ -88,15 +73,9 @@ export class ObservedStore extends Store {
     return this.#store.lists(tenantId);
   }
 
-  override forTenant<T>(
-    tenantId: TenantId,
-    work: (own: TenantRepositories) => Promise<T>,
-    writing?: TenantWriting,
-  ): Promise<T> {
+  override forTenant<T>(tenantId: TenantId, work: (own: TenantRepositories) => Promise<T>, writing?: TenantWriting): Promise<T> {
     // Who only reads was given its type by the declarations of `Store`.
-    return this.#observer.run('store tenant', {}, () =>
-      this.#store.forTenant(tenantId, work, writing as TenantWriting),
-    );
+    return this.#observer.run('store tenant', {}, () => this.#store.forTenant(tenantId, work, writing as TenantWriting));
   }
 
   override forService<T>(work: (all: ServiceRepositories) => Promise<T>, writing?: Writing): Promise<T> {
@@ -124,9 +103,7 @@ export class ObservedStore extends Store {
     };
   }
 
-  async #expire(
-    ...asked: Parameters<Maintenance['expireSessions']>
-  ): ReturnType<Maintenance['expireSessions']> {
+  async #expire(...asked: Parameters<Maintenance['expireSessions']>): ReturnType<Maintenance['expireSessions']> {
     const found = await this.#store.maintenance.expireSessions(...asked);
     for (const { tenantId, id } of found.expired) this.#moved(tenantId, id, 'expired');
     return found;
@@ -143,7 +120,8 @@ export class ObservedStore extends Store {
       this.#moved(tenantId, session.id, committed.session.status, session.outcome?.failure?.code);
   }
 
-  #moved(tenantId: TenantId, id: SessionId, ...[outcome, code]: Moved): void {
+  #moved(tenantId: TenantId, id: SessionId, ...move: Moved): void {
+    const [outcome, code] = move;
     this.#observer.metrics?.session({ tenantId, kind: this.#kinds.get(id), outcome, code });
   }
 }

@@ -1,16 +1,11 @@
+import { type Context, TraceFlags, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { BatchSpanProcessor, type Sampler, SamplingDecision, type SamplingResult, TracerProvider } from '@opentelemetry/sdk-trace';
 import { OtelTraces } from './otel-traces.ts';
-import { OwnSampler } from './own-sampler.ts';
 
 /** Spans that wait for the collector; further ones are let go, so that one that is gone costs nothing but this. */
-const QUEUE = {
-  maxQueueSize: 4_096,
-  maxExportBatchSize: 512,
-  scheduledDelayMillis: 2_000,
-  exportTimeoutMillis: 5_000,
-};
+const QUEUE = { maxQueueSize: 4_096, maxExportBatchSize: 512, scheduledDelayMillis: 2_000, exportTimeoutMillis: 5_000 };
 const CLOSE_MS = 2_000;
 
 type Settings = {
@@ -22,10 +17,7 @@ type Settings = {
 };
 
 /** Sends spans to a collector by OTLP over HTTP. */
-export function openTraces({ endpoint, ratio, version }: Settings): {
-  readonly traces: OtelTraces;
-  close(): Promise<void>;
-} {
+export function openTraces({ endpoint, ratio, version }: Settings): { readonly traces: OtelTraces; close(): Promise<void> } {
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'vidimus', 'service.version': version }),
@@ -39,4 +31,28 @@ export function openTraces({ endpoint, ratio, version }: Settings): {
       await Promise.race([provider.shutdown().catch(() => {}), late]);
     },
   };
+}
+
+/**
+ * Keeps a part of the traces, by chance: callers choose the ids of theirs, so an id decides nothing. What belongs to a request
+ * is kept with it.
+ */
+export class OwnSampler implements Sampler {
+  readonly #ratio: number;
+
+  /** @param ratio from 0 to 1. */
+  constructor(ratio: number) {
+    this.#ratio = ratio;
+  }
+
+  shouldSample(context: Context): SamplingResult {
+    const parent = trace.getSpanContext(context);
+    const isKept =
+      parent === undefined || parent.isRemote === true ? Math.random() < this.#ratio : (parent.traceFlags & TraceFlags.SAMPLED) !== 0;
+    return { decision: isKept ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD };
+  }
+
+  toString(): string {
+    return `OwnSampler{${this.#ratio}}`;
+  }
 }

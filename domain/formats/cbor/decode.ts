@@ -1,5 +1,5 @@
+import { Refusal } from '../../shared/refusal.ts';
 import { decodeUtf8 } from '../../shared/utf8.ts';
-import { type Cursor, malformed, readArgument, readByte, readLength, skip } from './cursor.ts';
 import { type Cbor, type CborKey, EncodedCbor, SimpleValue, TAG, Tagged } from './values.ts';
 
 const MAX_BYTES = 1536 * 1024;
@@ -21,9 +21,7 @@ const TEXT = 3;
 export function decodeCbor(bytes: Uint8Array, limits: { readonly bytes?: number } = {}): Cbor {
   const maxBytes = limits.bytes ?? MAX_BYTES;
   if (bytes.length > maxBytes) throw malformed(`too long: at most ${maxBytes} bytes are accepted`);
-  const buffer = Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const cursor = { bytes: buffer, at: 0, items: 0 };
   const value = readItem(cursor, 0);
   if (cursor.at !== bytes.length) throw malformed('trailing bytes');
@@ -170,4 +168,46 @@ function readSimple(cursor: Cursor, info: number): Cbor {
   // RFC 8949 section 3.3: smaller numbers have the short form; 28 to 30 are reserved, a lone break is nothing.
   if (number < 32) throw malformed('reserved head');
   return new SimpleValue(number);
+}
+
+/** A place in bytes that are read; `items` counts what has been read already. */
+type Cursor = { readonly bytes: Buffer; at: number; items: number };
+
+function readByte(cursor: Cursor): number {
+  const byte = cursor.bytes[cursor.at];
+  if (byte === undefined) throw malformed('truncated');
+  cursor.at++;
+  return byte;
+}
+
+/** Checks that `length` bytes follow, and moves behind them. @returns where they begin. */
+function skip(cursor: Cursor, length: number): number {
+  const start = cursor.at;
+  if (length > cursor.bytes.length - start) throw malformed('truncated');
+  cursor.at = start + length;
+  return start;
+}
+
+/** RFC 8949 section 3: the argument of a head, whether or not it is the shortest form. */
+function readArgument(cursor: Cursor, info: number): number | bigint {
+  if (info < 24) return info;
+  if (info === 24) return readByte(cursor);
+  if (info === 25) return cursor.bytes.readUInt16BE(skip(cursor, 2));
+  if (info === 26) return cursor.bytes.readUInt32BE(skip(cursor, 4));
+  if (info === 27) {
+    const value = cursor.bytes.readBigUInt64BE(skip(cursor, 8));
+    return value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
+  }
+  throw malformed('reserved head');
+}
+
+/** Number of things that follow; each takes a byte or more, so no claim can exceed what is there. */
+function readLength(cursor: Cursor, info: number, bytesEach: number): number {
+  const length = readArgument(cursor, info);
+  if (typeof length === 'bigint' || length * bytesEach > cursor.bytes.length - cursor.at) throw malformed('truncated');
+  return length;
+}
+
+function malformed(detail: string): Refusal {
+  return new Refusal('malformed', `CBOR: ${detail}`);
 }

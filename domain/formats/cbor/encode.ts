@@ -1,16 +1,4 @@
-import {
-  type Cbor,
-  type CborKey,
-  type CborMap,
-  type CborObject,
-  EncodedCbor,
-  isArray,
-  isMap,
-  SimpleValue,
-  TAG,
-  Tagged,
-} from './values.ts';
-import { append, newWriter, reserve, type Writer, writeByte, writeHead, written } from './writer.ts';
+import { type Cbor, type CborKey, type CborMap, type CborObject, EncodedCbor, isArray, isMap, SimpleValue, TAG, Tagged } from './values.ts';
 
 /** Nobody nests deeper; a cycle would. */
 const MAX_DEPTH = 64;
@@ -51,11 +39,7 @@ function write(writer: Writer, value: Cbor, depth: number): void {
   else writeContainer(writer, value, depth + 1);
 }
 
-function writeContainer(
-  writer: Writer,
-  value: Tagged | readonly Cbor[] | CborMap | CborObject,
-  depth: number,
-): void {
+function writeContainer(writer: Writer, value: Tagged | readonly Cbor[] | CborMap | CborObject, depth: number): void {
   if (depth > MAX_DEPTH) throw new RangeError('CBOR nests too deep.');
   if (value instanceof Tagged) {
     writeHead(writer, 6, value.tag);
@@ -63,11 +47,8 @@ function writeContainer(
   } else if (isArray(value)) {
     writeHead(writer, 4, value.length);
     for (const member of value) write(writer, member, depth);
-  } else if (isMap(value)) {
-    writeMap(writer, value, depth);
-  } else {
-    writeObject(writer, value as CborObject, depth);
-  }
+  } else if (isMap(value)) writeMap(writer, value, depth);
+  else writeObject(writer, value as CborObject, depth);
 }
 
 function writeBytes(writer: Writer, bytes: Uint8Array): void {
@@ -156,24 +137,15 @@ function writeBigint(writer: Writer, value: bigint): void {
 }
 
 function writeNumber(writer: Writer, value: number): void {
-  if (!Number.isInteger(value) || Object.is(value, -0) || Math.abs(value) >= 2 ** 64) {
-    writeFloat(writer, value);
-  } else if (!Number.isSafeInteger(value)) {
-    writeBigint(writer, BigInt(value));
-  } else if (value < 0) {
-    writeHead(writer, 1, -1 - value);
-  } else {
-    writeHead(writer, 0, value);
-  }
+  if (!Number.isInteger(value) || Object.is(value, -0) || Math.abs(value) >= 2 ** 64) writeFloat(writer, value);
+  else if (!Number.isSafeInteger(value)) writeBigint(writer, BigInt(value));
+  else if (value < 0) writeHead(writer, 1, -1 - value);
+  else writeHead(writer, 0, value);
 }
 
 /** RFC 8949 section 4.2.2: the shortest float that is the same number. */
 function writeFloat(writer: Writer, value: number): void {
-  const [bytes, head] = Object.is(Math.f16round(value), value)
-    ? [2, 0xf9]
-    : Object.is(Math.fround(value), value)
-      ? [4, 0xfa]
-      : [8, 0xfb];
+  const [bytes, head] = Object.is(Math.f16round(value), value) ? [2, 0xf9] : Object.is(Math.fround(value), value) ? [4, 0xfa] : [8, 0xfb];
   writeByte(writer, head);
   const at = reserve(writer, bytes);
   const { buffer, byteOffset } = writer.bytes;
@@ -183,4 +155,64 @@ function writeFloat(writer: Writer, value: number): void {
   else if (bytes === 2) view.setFloat16(0, value);
   else if (bytes === 4) view.setFloat32(0, value);
   else view.setFloat64(0, value);
+}
+
+/** A buffer that grows; only the bytes before `at` have a meaning. */
+type Writer = { bytes: Buffer; at: number };
+
+const FIRST_SIZE = 256;
+
+function newWriter(size = FIRST_SIZE): Writer {
+  return { bytes: Buffer.allocUnsafe(size), at: 0 };
+}
+
+/** What has been written, not copied. */
+function written({ bytes, at }: Writer): Buffer {
+  return bytes.subarray(0, at);
+}
+
+/** Makes room for `length` bytes. @returns where they begin. */
+function reserve(writer: Writer, length: number): number {
+  const at = writer.at;
+  const end = at + length;
+  if (end > writer.bytes.length) {
+    const larger = Buffer.allocUnsafe(Math.max(writer.bytes.length * 2, end));
+    writer.bytes.copy(larger, 0, 0, at);
+    writer.bytes = larger;
+  }
+  writer.at = end;
+  return at;
+}
+
+function writeByte(writer: Writer, byte: number): void {
+  const at = reserve(writer, 1);
+  writer.bytes[at] = byte;
+}
+
+function append(writer: Writer, bytes: Uint8Array): void {
+  const at = reserve(writer, bytes.length);
+  writer.bytes.set(bytes, at);
+}
+
+/** Type and argument in the shortest form (RFC 8949 section 4.2.1). */
+function writeHead(writer: Writer, major: number, argument: number | bigint): void {
+  const first = major << 5;
+  if (argument < 24) writeByte(writer, first | Number(argument));
+  else if (argument < 0x100) {
+    const at = reserve(writer, 2);
+    writer.bytes[at] = first | 24;
+    writer.bytes[at + 1] = Number(argument);
+  } else if (argument < 0x1_0000) {
+    const at = reserve(writer, 3);
+    writer.bytes[at] = first | 25;
+    writer.bytes.writeUInt16BE(Number(argument), at + 1);
+  } else if (argument < 0x1_0000_0000) {
+    const at = reserve(writer, 5);
+    writer.bytes[at] = first | 26;
+    writer.bytes.writeUInt32BE(Number(argument), at + 1);
+  } else {
+    const at = reserve(writer, 9);
+    writer.bytes[at] = first | 27;
+    writer.bytes.writeBigUInt64BE(BigInt(argument), at + 1);
+  }
 }

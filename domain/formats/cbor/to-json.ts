@@ -27,7 +27,7 @@ const ENCODINGS: ReadonlyMap<number | bigint, Encoding> = new Map([
 export function toJson(value: Cbor, encoding: Encoding = 'base64url', parent?: string): Json {
   switch (typeof value) {
     case 'string':
-      return checkText(value);
+      return parseText(value);
     case 'boolean':
       return value;
     case 'number':
@@ -47,7 +47,7 @@ function objectToJson(value: Cbor, encoding: Encoding, parent: string | undefine
   if (value instanceof SimpleValue || !isMap(value)) return null;
   const object: Record<string, Json> = {};
   for (const [key, member] of value) {
-    const name = checkName(key.toString(), parent);
+    const name = parsePropertyName(key.toString(), parent);
     if (Object.hasOwn(object, name)) throw malformed('two keys of a map are one as text');
     object[name] = toJson(member, encoding, name);
   }
@@ -61,14 +61,14 @@ function encoded(bytes: Buffer, encoding: Encoding): string {
 }
 
 /** The name of a member of an object. @throws Refusal `malformed` */
-export function checkName(key: unknown, parent?: string): string {
+export function parsePropertyName(key: unknown, parent?: string): string {
   if (typeof key !== 'string') throw malformed('a map has keys that are not text');
   if (!isMemberName(key, parent)) throw malformed('a map names a member of a prototype');
   if (key.length > MAX_NAME_LENGTH) throw malformed('a map has a name that is too long');
-  return checkText(key);
+  return parseText(key);
 }
 
-function checkText(text: string): string {
+function parseText(text: string): string {
   // Databases keep no NUL.
   if (text.includes('\0')) throw malformed('a text contains NUL');
   return text;
@@ -79,20 +79,20 @@ function taggedToJson({ tag, value }: Tagged, encoding: Encoding): Json {
     case TAG.dateTime:
     case TAG.fullDate:
       if (typeof value !== 'string') throw malformed('a date is not text');
-      return checkText(value);
+      return parseText(value);
     case TAG.epoch:
       if (typeof value !== 'number') throw malformed('a time is not a number');
       return toJson(value);
     case TAG.unsigned:
-      return readBignum(value).toString('base64url');
+      return parseBignum(value).toString('base64url');
     case TAG.negative:
-      return `~${readBignum(value).toString('base64url')}`;
+      return `~${parseBignum(value).toString('base64url')}`;
     default:
       return toJson(value, ENCODINGS.get(tag) ?? encoding);
   }
 }
 
-function readBignum(value: Cbor): Buffer {
+function parseBignum(value: Cbor): Buffer {
   if (!isBytes(value) || value.length > MAX_BIGNUM_BYTES) throw malformed('a bignum has no such form');
   return value;
 }

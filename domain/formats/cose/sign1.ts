@@ -24,13 +24,11 @@ export type CoseSign1 = {
 };
 
 /** Reads the array of four, with tag 18 or without. @throws Refusal `malformed` */
-export function readCoseSign1(value: Cbor): CoseSign1 {
+export function parseCoseSign1(value: Cbor): CoseSign1 {
   const parts = value instanceof Tagged && value.tag === COSE_SIGN1 ? value.value : value;
   if (!isArray(parts) || parts.length !== 4) throw malformed('not an array of four');
   const [protectedBytes, unprotectedHeader, payload, signature] = parts;
-  if (!isBytes(protectedBytes) || !isMap(unprotectedHeader) || !isBytes(signature)) {
-    throw malformed('a part has another type');
-  }
+  if (!isBytes(protectedBytes) || !isMap(unprotectedHeader) || !isBytes(signature)) throw malformed('a part has another type');
   if (payload !== null && !isBytes(payload)) throw malformed('payload');
   const protectedHeader = protectedBytes.length === 0 ? new Map() : decodeCbor(protectedBytes);
   if (!isMap(protectedHeader)) throw malformed('protected header');
@@ -38,24 +36,14 @@ export function readCoseSign1(value: Cbor): CoseSign1 {
     // RFC 9052 section 3: no label stands in both.
     if (unprotectedHeader.has(label)) throw malformed('a label stands in both headers');
   }
-  return {
-    protectedBytes,
-    protectedHeader,
-    unprotectedHeader,
-    ...(payload !== null && { payload }),
-    signature,
-  };
+  return { protectedBytes, protectedHeader, unprotectedHeader, ...(payload !== null && { payload }), signature };
 }
 
 /**
  * The algorithm that the protected header announces; the caller still compares it with the one of its key.
  * @throws Refusal `reason` for none, or one that is not allowed; `unsupported_crit` for an unknown extension.
  */
-export function requireCoseAlgorithm(
-  { protectedHeader }: CoseSign1,
-  allowed: readonly string[],
-  reason: RefusalReason,
-): SigningAlgorithm {
+export function parseCoseAlgorithm({ protectedHeader }: CoseSign1, allowed: readonly string[], reason: RefusalReason): SigningAlgorithm {
   // RFC 9052 section 3.1: alg is protected; one that stands unprotected is as good as none.
   const algorithm = algorithmOfCose(protectedHeader.get(HEADER.alg));
   if (algorithm === undefined || !allowed.includes(algorithm)) throw new Refusal(reason);
@@ -77,9 +65,7 @@ export function protectedHeaderOf(algorithm: SigningAlgorithm): Buffer {
 }
 
 /** The untagged array; without `payload` it is detached. */
-export function buildCoseSign1(
-  parts: Pick<CoseSign1, 'protectedBytes' | 'unprotectedHeader' | 'payload' | 'signature'>,
-): Cbor {
+export function buildCoseSign1(parts: Pick<CoseSign1, 'protectedBytes' | 'unprotectedHeader' | 'payload' | 'signature'>): Cbor {
   return [parts.protectedBytes, parts.unprotectedHeader, parts.payload ?? null, parts.signature];
 }
 
@@ -87,7 +73,7 @@ export function buildCoseSign1(
  * The certificates of an `x5chain`, leaf first, as DER in standard base64 (RFC 9360 section 2).
  * @returns `undefined` when the header has none, or has something else there.
  */
-export function readX5chain(header: CborMap): readonly string[] | undefined {
+export function parseX5chain(header: CborMap): readonly string[] | undefined {
   const value = header.get(HEADER.x5chain);
   const certificates = isArray(value) ? value : [value];
   const bytes = certificates.filter(isBytes);

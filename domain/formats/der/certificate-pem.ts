@@ -1,9 +1,9 @@
 import { textUpTo } from '../../shared/bounds.ts';
-import { readCertificate } from './certificate.ts';
-import { readPemCertificates } from './pem.ts';
+import { parseCertificate } from './certificate.ts';
+import { parsePemCertificates } from './pem.ts';
 
 /** PEM; a CA certificate, or a signer's own certificate as a pin. */
 export const CertificatePem = textUpTo(20_000).refine((pem) => {
-  const [der] = readPemCertificates(pem, 1) ?? [];
-  return der !== undefined && readCertificate(Buffer.from(der, 'base64')) !== undefined;
+  const [der] = parsePemCertificates(pem, 1) ?? [];
+  return der !== undefined && parseCertificate(Buffer.from(der, 'base64')) !== undefined;
 }, 'one certificate as PEM; an RSA key has 2048 to 4096 bits');

@@ -1,18 +1,10 @@
 import { hash, type KeyObject, X509Certificate } from 'node:crypto';
-import { type PublicJwk, readPublicJwk } from '../../shared/jwk.ts';
+import { type PublicJwk, parsePublicJwk } from '../../shared/jwk.ts';
 import { printName } from './name.ts';
-import { readKeyHash } from './public-key.ts';
-import {
-  type DerElement,
-  DerError,
-  readElement,
-  readElements,
-  readOid,
-  readSequence,
-  TAG,
-} from './reader.ts';
-import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
-import { readTime } from './time.ts';
+import { parseKeyHash } from './public-key.ts';
+import { type DerElement, DerError, parseElement, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
+import { parseSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
+import { parseTime } from './time.ts';
 
 /** What path validation needs to know of an X.509 certificate (RFC 5280 section 4). */
 export type Certificate = {
@@ -33,11 +25,7 @@ export type Certificate = {
   /** Algorithm that the issuer signed with. */
   readonly signatureAlgorithm: SignatureAlgorithm;
   /** Present when the extension is. */
-  readonly basicConstraints?: {
-    readonly critical: boolean;
-    readonly ca: boolean;
-    readonly pathLength?: number;
-  };
+  readonly basicConstraints?: { readonly critical: boolean; readonly ca: boolean; readonly pathLength?: number };
   /** Present when the extension is: bit numbers of RFC 5280 section 4.2.1.3. */
   readonly keyUsage?: ReadonlySet<number>;
   /** Key identifiers, base64url. */
@@ -64,19 +52,19 @@ const EXTENSION = {
 
 /**
  * Reads a certificate strictly. `undefined` for anything that is not one, also when its times are none, and when its
- * key is one that nothing should compute with, see `readKeyHash`.
+ * key is one that nothing should compute with, see `parseKeyHash`.
  */
-export function readCertificate(der: Buffer): Certificate | undefined {
+export function parseCertificate(der: Buffer): Certificate | undefined {
   try {
-    return readFields(der);
+    return parseFields(der);
   } catch {
     // DerError of this service, or OpenSSL could not read it: either way not a certificate.
     return undefined;
   }
 }
 
-function readFields(der: Buffer): Certificate | undefined {
-  const [toBeSigned, algorithm] = readSequence(der);
+function parseFields(der: Buffer): Certificate | undefined {
+  const [toBeSigned, algorithm] = parseSequence(der);
   if (toBeSigned === undefined || algorithm === undefined) return undefined;
   const fields = fieldsOf(toBeSigned);
   const [inner, issuer, validity, subject, publicKey] = fields;
@@ -84,7 +72,7 @@ function readFields(der: Buffer): Certificate | undefined {
   // RFC 5280 section 4.1.1.2: both must be the same.
   if (!inner.whole.equals(algorithm.whole)) return undefined;
 
-  const keyHash = readKeyHash(publicKey);
+  const keyHash = parseKeyHash(publicKey);
 
   const x509 = new X509Certificate(der);
   const publicJwk = publicJwkOf(x509.publicKey);
@@ -97,49 +85,46 @@ function readFields(der: Buffer): Certificate | undefined {
     subjectText: printName(subject.whole),
     subject: subject.whole.toString('hex'),
     issuer: issuer.whole.toString('hex'),
-    ...readValidity(validity),
-    signatureAlgorithm: readSignatureAlgorithm(algorithm),
-    ...readExtensions(extensionsOf(fields)),
+    ...parseValidity(validity),
+    signatureAlgorithm: parseSignatureAlgorithm(algorithm),
+    ...parseExtensions(extensionsOf(fields)),
   };
 }
 
 /** What follows the serial number in what is signed (RFC 5280 section 4.1). */
 export function fieldsOf(toBeSigned: DerElement): readonly DerElement[] {
-  const fields = readElements(toBeSigned.content);
+  const fields = parseElements(toBeSigned.content);
   // RFC 5280 section 4.1.2.1: the version is left out in version 1.
   return fields.slice(fields[0]?.tag === 0xa0 ? 2 : 1);
 }
 
 /** RFC 5280 section 4.1.2.5 */
-export function readValidity(field: DerElement | undefined): Pick<Certificate, 'notBefore' | 'notAfter'> {
-  const [begin, end, ...more] = readSequence(field?.whole ?? Buffer.alloc(0));
+export function parseValidity(field: DerElement | undefined): Pick<Certificate, 'notBefore' | 'notAfter'> {
+  const [begin, end, ...more] = parseSequence(field?.whole ?? Buffer.alloc(0));
   if (begin === undefined || end === undefined || more.length > 0) throw new DerError('validity');
-  const validity = { notBefore: readTime(begin), notAfter: readTime(end) };
+  const validity = { notBefore: parseTime(begin), notAfter: parseTime(end) };
   if (validity.notAfter < validity.notBefore) throw new DerError('validity');
   return validity;
 }
 
 function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   if (key.asymmetricKeyType !== 'ec' && key.asymmetricKeyType !== 'ed25519') return undefined;
-  return readPublicJwk(key.export({ format: 'jwk' }));
+  return parsePublicJwk(key.export({ format: 'jwk' }));
 }
 
 export type Extension = { readonly critical: boolean; readonly value: Buffer };
 
 /** By dotted object identifier. @throws Error for one that occurs twice. */
 export function extensionsOf(fields: readonly DerElement[]): ReadonlyMap<string, Extension> {
-  return readExtensionList(fields.find(({ tag }) => tag === 0xa3));
+  return parseExtensionList(fields.find(({ tag }) => tag === 0xa3));
 }
 
 /** @param field explicitly tagged `Extensions`; none where there is no such field. @throws DerError for more than `max`. */
-export function readExtensionList(
-  field: DerElement | undefined,
-  max?: number,
-): ReadonlyMap<string, Extension> {
+export function parseExtensionList(field: DerElement | undefined, max?: number): ReadonlyMap<string, Extension> {
   const extensions = new Map<string, Extension>();
-  for (const extension of field === undefined ? [] : readSequence(field.content, max)) {
-    const parts = readElements(extension.content, max);
-    const oid = readOid(parts[0]?.content ?? Buffer.alloc(0));
+  for (const extension of field === undefined ? [] : parseSequence(field.content, max)) {
+    const parts = parseElements(extension.content, max);
+    const oid = parseOid(parts[0]?.content ?? Buffer.alloc(0));
     // RFC 5280 section 4.2: not more than once each
     if (extensions.has(oid)) throw new DerError('an extension occurs twice');
     const critical = parts[1]?.tag === TAG.boolean && parts[1].content[0] !== 0;
@@ -148,11 +133,11 @@ export function readExtensionList(
   return extensions;
 }
 
-function readExtensions(extensions: ReadonlyMap<string, Extension>) {
+function parseExtensions(extensions: ReadonlyMap<string, Extension>) {
   const basicConstraints = extensions.get(EXTENSION.basicConstraints);
   const keyUsage = extensions.get(EXTENSION.keyUsage);
   const authority = extensions.get(EXTENSION.authorityKeyId);
-  const authorityKeyId = authority && readSequence(authority.value).find((part) => part.tag === 0x80);
+  const authorityKeyId = authority && parseSequence(authority.value).find((part) => part.tag === 0x80);
   const subjectKeyId = extensions.get(EXTENSION.subjectKeyId);
   const extendedKeyUsage = extensions.get(EXTENSION.extendedKeyUsage);
   const isCritical = (oid: string) => extensions.get(oid)?.critical === true;
@@ -160,30 +145,30 @@ function readExtensions(extensions: ReadonlyMap<string, Extension>) {
     extensions: new Set(extensions.keys()),
     criticalExtensions: new Set([...extensions.keys()].filter(isCritical)),
     ...(basicConstraints && {
-      basicConstraints: readBasicConstraints(basicConstraints.value, basicConstraints.critical),
+      basicConstraints: parseBasicConstraints(basicConstraints.value, basicConstraints.critical),
     }),
-    ...(keyUsage && { keyUsage: readBits(readElement(keyUsage.value, TAG.bitString).content) }),
+    ...(keyUsage && { keyUsage: parseBits(parseElement(keyUsage.value, TAG.bitString).content) }),
     ...(authorityKeyId && { authorityKeyId: authorityKeyId.content.toString('base64url') }),
     ...(subjectKeyId && {
-      subjectKeyId: readElement(subjectKeyId.value, TAG.octetString).content.toString('base64url'),
+      subjectKeyId: parseElement(subjectKeyId.value, TAG.octetString).content.toString('base64url'),
     }),
-    ...(extendedKeyUsage && { extendedKeyUsage: readPurposes(extendedKeyUsage.value) }),
+    ...(extendedKeyUsage && { extendedKeyUsage: parsePurposes(extendedKeyUsage.value) }),
   };
 }
 
 /** RFC 5280 section 4.2.1.12. @throws DerError also for an extension without any. */
-function readPurposes(value: Buffer): ReadonlySet<string> {
-  const purposes = readSequence(value).map(({ tag, content }) => {
+function parsePurposes(value: Buffer): ReadonlySet<string> {
+  const purposes = parseSequence(value).map(({ tag, content }) => {
     if (tag !== TAG.oid) throw new DerError('extended key usage');
-    return readOid(content);
+    return parseOid(content);
   });
   if (purposes.length === 0) throw new DerError('extended key usage');
   return new Set(purposes);
 }
 
 /** RFC 5280 section 4.2.1.9 */
-function readBasicConstraints(value: Buffer, critical: boolean) {
-  const parts = readSequence(value);
+function parseBasicConstraints(value: Buffer, critical: boolean) {
+  const parts = parseSequence(value);
   const ca = parts.find((part) => part.tag === TAG.boolean);
   const length = parts.find((part) => part.tag === TAG.integer);
   return {
@@ -205,7 +190,7 @@ export function keyIdentifierOf({ subjectKeyId, keyHash }: Certificate): string 
 }
 
 /** Numbers of the set bits of a BIT STRING's content. */
-function readBits(content: Buffer): ReadonlySet<number> {
+function parseBits(content: Buffer): ReadonlySet<number> {
   const bits = new Set<number>();
   for (let bit = 0; bit < (content.length - 1) * 8; bit++) {
     if (((content[1 + (bit >> 3)] ?? 0) & (0x80 >> (bit & 7))) !== 0) bits.add(bit);

@@ -1,5 +1,5 @@
-import { DerError, readElements, readOid, readSequence, TAG } from './reader.ts';
-import { readTime } from './time.ts';
+import { DerError, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
+import { parseTime } from './time.ts';
 
 /** More than any list of a signer of credentials has; each is looked at once. */
 const MAX_ENTRIES = 100_000;
@@ -52,7 +52,7 @@ export class RevokedEntries {
     walk(this.#bytes, (start, end, at) => {
       if (at < first || found !== undefined || this.#bytes[at + 1] !== serial.length) return;
       if (this.#bytes.compare(wanted, 0, wanted.length, at, at + wanted.length) !== 0) return;
-      found = readEntry(this.#bytes.subarray(start, end));
+      found = parseEntry(this.#bytes.subarray(start, end));
     });
     return found;
   }
@@ -66,9 +66,9 @@ function walk(bytes: Buffer, visit?: (start: number, end: number, serial: number
     if (bytes[at] !== TAG.sequence) throw new DerError('entry');
     const serial = contentAt(bytes, at, bytes.length);
     const end = serial + lengthAt(bytes, at);
-    const time = checkSerial(bytes, serial, end);
+    const time = assertSerial(bytes, serial, end);
     const extensions = contentAt(bytes, time, end) + lengthAt(bytes, time);
-    if (extensions < end) checkExtensions(bytes.subarray(extensions, end));
+    if (extensions < end) assertExtensions(bytes.subarray(extensions, end));
     visit?.(at, end, serial);
     at = end;
   }
@@ -76,7 +76,7 @@ function walk(bytes: Buffer, visit?: (start: number, end: number, serial: number
 }
 
 /** @returns where it ends. X.690 section 8.3.2: as short as possible, else one number would have two forms. */
-function checkSerial(bytes: Buffer, at: number, limit: number): number {
+function assertSerial(bytes: Buffer, at: number, limit: number): number {
   const content = contentAt(bytes, at, limit);
   const length = lengthAt(bytes, at);
   const [first = 0, second = 0] = [bytes[content], bytes[content + 1]];
@@ -86,19 +86,18 @@ function checkSerial(bytes: Buffer, at: number, limit: number): number {
   return content + length;
 }
 
-function checkExtensions(field: Buffer): void {
-  for (const { content } of readSequence(field, MAX_EXTENSIONS)) {
-    const [oid, critical] = readElements(content, MAX_EXTENSIONS);
+function assertExtensions(field: Buffer): void {
+  for (const { content } of parseSequence(field, MAX_EXTENSIONS)) {
+    const [oid, critical] = parseElements(content, MAX_EXTENSIONS);
     if (critical?.tag !== TAG.boolean || critical.content[0] === 0) continue;
-    if (oid === undefined || readOid(oid.content) !== REASON_CODE)
-      throw new DerError('critical entry extension');
+    if (oid === undefined || parseOid(oid.content) !== REASON_CODE) throw new DerError('critical entry extension');
   }
 }
 
-function readEntry(entry: Buffer): RevokedEntry {
+function parseEntry(entry: Buffer): RevokedEntry {
   try {
-    const [, time, extensions] = readSequence(entry);
-    return { ...(time && { since: readTime(time) }), reason: reasonOf(extensions?.whole) };
+    const [, time, extensions] = parseSequence(entry);
+    return { ...(time && { since: parseTime(time) }), reason: reasonOf(extensions?.whole) };
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
     return { reason: 'unspecified' };
@@ -106,9 +105,9 @@ function readEntry(entry: Buffer): RevokedEntry {
 }
 
 function reasonOf(extensions: Buffer | undefined): string {
-  for (const { content } of extensions === undefined ? [] : readSequence(extensions)) {
-    const parts = readElements(content);
-    if (readOid(parts[0]?.content ?? Buffer.alloc(0)) !== REASON_CODE) continue;
+  for (const { content } of extensions === undefined ? [] : parseSequence(extensions)) {
+    const parts = parseElements(content);
+    if (parseOid(parts[0]?.content ?? Buffer.alloc(0)) !== REASON_CODE) continue;
     return REASONS[parts.at(-1)?.content.at(-1) ?? 0] ?? 'unspecified';
   }
   return 'unspecified';

@@ -1,8 +1,8 @@
-import { type Extension, readExtensionList } from './certificate.ts';
-import { readPointNames } from './distribution-point.ts';
-import { type DerElement, DerError, readElement, readElements, readSequence, TAG } from './reader.ts';
-import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
-import { readTime } from './time.ts';
+import { type Extension, parseExtensionList } from './certificate.ts';
+import { parsePointNames } from './distribution-point.ts';
+import { type DerElement, DerError, parseElement, parseElements, parseSequence, TAG } from './reader.ts';
+import { parseSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
+import { parseTime } from './time.ts';
 
 /** A certificate revocation list (RFC 5280 section 5); nothing of it counts before its signature was verified. */
 export type CertificateList = {
@@ -30,12 +30,7 @@ export type ListScope = {
   readonly only?: 'users' | 'authorities';
 };
 
-const EXTENSION = {
-  number: '2.5.29.20',
-  delta: '2.5.29.27',
-  scope: '2.5.29.28',
-  authorityKeyId: '2.5.29.35',
-} as const;
+const EXTENSION = { number: '2.5.29.20', delta: '2.5.29.27', scope: '2.5.29.28', authorityKeyId: '2.5.29.35' } as const;
 const PROCESSED: ReadonlySet<string> = new Set([EXTENSION.number, EXTENSION.scope, EXTENSION.authorityKeyId]);
 /** Of what has a few parts and no more: anybody can send what is no list, and it is read before its signature. */
 const MAX_PARTS = 20;
@@ -48,17 +43,12 @@ const EXTENSIONS = 0xa0;
  * @throws DerError for anything else: delta lists, lists of several issuers or of some reasons only, critical
  *   extensions that are not processed here, and lists that do not say when the next one comes.
  */
-export function readCrl(der: Buffer): CertificateList {
-  const [toBeSigned, algorithm, signature, ...more] = readSequence(der, MAX_PARTS);
-  if (
-    toBeSigned?.tag !== TAG.sequence ||
-    algorithm === undefined ||
-    signature === undefined ||
-    more.length > 0
-  ) {
+export function parseCrl(der: Buffer): CertificateList {
+  const [toBeSigned, algorithm, signature, ...more] = parseSequence(der, MAX_PARTS);
+  if (toBeSigned?.tag !== TAG.sequence || algorithm === undefined || signature === undefined || more.length > 0) {
     throw new DerError('no certificate revocation list');
   }
-  const fields = readElements(toBeSigned.content, MAX_PARTS);
+  const fields = parseElements(toBeSigned.content, MAX_PARTS);
   // RFC 5280 section 5.1.2.1: the version is left out in version 1, whose lists have no extensions.
   const isSecond = fields[0]?.tag === TAG.integer;
   if (isSecond && !fields[0]?.content.equals(Buffer.from([1]))) throw new DerError('version');
@@ -71,29 +61,29 @@ export function readCrl(der: Buffer): CertificateList {
   if (rest.length > 0) throw new DerError('unknown field');
   return {
     toBeSigned: toBeSigned.whole,
-    algorithm: readSignatureAlgorithm(algorithm),
-    signature: readSignature(signature),
+    algorithm: parseSignatureAlgorithm(algorithm),
+    signature: parseSignature(signature),
     issuer: issuer.whole.toString('hex'),
-    ...readTimes(begin, end),
-    ...readListExtensions(readExtensionList(extensions, MAX_PARTS)),
+    ...parseTimes(begin, end),
+    ...parseListExtensions(parseExtensionList(extensions, MAX_PARTS)),
     entries: revoked?.content ?? Buffer.alloc(0),
   };
 }
 
-function readSignature({ tag, content }: DerElement): Buffer {
+function parseSignature({ tag, content }: DerElement): Buffer {
   if (tag !== TAG.bitString || content[0] !== 0) throw new DerError('signature');
   return content.subarray(1);
 }
 
 /** RFC 5280 section 5.1.2.5: `nextUpdate` has to be there; a list without it would count for ever. */
-function readTimes(begin: DerElement, end: DerElement | undefined) {
+function parseTimes(begin: DerElement, end: DerElement | undefined) {
   if (end?.tag !== UTC_TIME && end?.tag !== GENERALIZED_TIME) throw new DerError('nextUpdate');
-  const times = { thisUpdate: readTime(begin), nextUpdate: readTime(end) };
+  const times = { thisUpdate: parseTime(begin), nextUpdate: parseTime(end) };
   if (times.nextUpdate < times.thisUpdate) throw new DerError('nextUpdate');
   return times;
 }
 
-function readListExtensions(extensions: ReadonlyMap<string, Extension>) {
+function parseListExtensions(extensions: ReadonlyMap<string, Extension>) {
   // RFC 5280 section 5.2.4: it says what has changed and not what is.
   if (extensions.has(EXTENSION.delta)) throw new DerError('a delta list');
   for (const [oid, { critical }] of extensions) {
@@ -103,20 +93,20 @@ function readListExtensions(extensions: ReadonlyMap<string, Extension>) {
   const number = extensions.get(EXTENSION.number);
   const scope = extensions.get(EXTENSION.scope);
   const authority = extensions.get(EXTENSION.authorityKeyId);
-  const keyId = authority && readSequence(authority.value).find(({ tag }) => tag === 0x80);
+  const keyId = authority && parseSequence(authority.value).find(({ tag }) => tag === 0x80);
   return {
-    ...(number && { number: readElement(number.value, TAG.integer).content.toString('hex') }),
-    ...(scope && { scope: readScope(scope.value) }),
+    ...(number && { number: parseElement(number.value, TAG.integer).content.toString('hex') }),
+    ...(scope && { scope: parseScope(scope.value) }),
     ...(keyId && { authorityKeyId: keyId.content.toString('base64url') }),
   };
 }
 
 /** `IssuingDistributionPoint` (RFC 5280 section 5.2.5) */
-function readScope(value: Buffer): ListScope {
+function parseScope(value: Buffer): ListScope {
   const scope: { points?: readonly string[]; only?: 'users' | 'authorities' } = {};
-  for (const field of readSequence(value)) {
+  for (const field of parseSequence(value)) {
     const isSet = field.content[0] !== 0;
-    if (field.tag === 0xa0) scope.points = readPointNames(field);
+    if (field.tag === 0xa0) scope.points = parsePointNames(field);
     else if (field.tag === 0x83) throw new DerError('a list of some reasons only');
     else if (!isSet) continue;
     else if (field.tag === 0x84) throw new DerError('an indirect list');

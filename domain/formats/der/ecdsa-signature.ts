@@ -1,7 +1,6 @@
 /**
- * An ECDSA signature has two forms: `r` and `s` side by side, each as long as the curve (RFC 7518 section 3.4), and the
- * DER sequence of RFC 3279 section 2.2.3. Protocols use the first, and cryptographic libraries work much faster with the
- * second.
+ * An ECDSA signature has two forms: `r` and `s` side by side, each as long as the curve (RFC 7518 section 3.4), and the DER sequence of RFC
+ * 3279 section 2.2.3. Protocols use the first, and cryptographic libraries work much faster with the second.
  */
 
 const SEQUENCE = 0x30;

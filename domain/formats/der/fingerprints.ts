@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { readPemCertificates } from './pem.ts';
+import { parsePemCertificates } from './pem.ts';
 
 /** @param pems one certificate each. @returns SHA-256 of their DER, base64url; what cannot be read is left out. */
 export function fingerprintsOf(pems: readonly string[]): readonly string[] {
   return pems
-    .flatMap((pem) => readPemCertificates(pem, 1) ?? [])
+    .flatMap((pem) => parsePemCertificates(pem, 1) ?? [])
     .map((certificate) => hash('sha256', Buffer.from(certificate, 'base64'), 'base64url'));
 }

@@ -1,5 +1,5 @@
 import { decodeUtf8 } from '../../shared/utf8.ts';
-import { type DerElement, DerError, readElements, readOid, readSequence } from './reader.ts';
+import { type DerElement, DerError, parseElements, parseOid, parseSequence } from './reader.ts';
 
 /** RFC 4514 section 3, and the ones that certificates of legal persons carry. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
@@ -19,9 +19,9 @@ const TEXT_TAGS = new Set([0x0c, 0x13, 0x16, 0x12]);
 
 /** RFC 4514 string of a distinguished name in DER, last relative name first. @throws DerError */
 export function printName(name: Buffer): string {
-  return readSequence(name)
+  return parseSequence(name)
     .map((relative) =>
-      readElements(relative.content)
+      parseElements(relative.content)
         .map((pair) => printPair(pair.whole))
         .join('+'),
     )
@@ -35,11 +35,11 @@ export function printName(name: Buffer): string {
  * @returns text; what is not of a text type is hexadecimal DER behind a `#`. @throws DerError
  */
 export function attributesOf(name: Buffer, type: string): readonly string[] {
-  return readSequence(name)
-    .flatMap((relative) => readElements(relative.content))
+  return parseSequence(name)
+    .flatMap((relative) => parseElements(relative.content))
     .flatMap((pair) => {
-      const [oid, value] = readSequence(pair.whole);
-      if (oid === undefined || value === undefined || readOid(oid.content) !== type) return [];
+      const [oid, value] = parseSequence(pair.whole);
+      if (oid === undefined || value === undefined || parseOid(oid.content) !== type) return [];
       return [textOf(value) ?? `#${value.whole.toString('hex')}`];
     });
 }
@@ -52,8 +52,8 @@ export function attributesOf(name: Buffer, type: string): readonly string[] {
  */
 export function normalizeName(name: string): string {
   try {
-    const relatives = readSequence(Buffer.from(name, 'hex')).map((relative) =>
-      readElements(relative.content)
+    const relatives = parseSequence(Buffer.from(name, 'hex')).map((relative) =>
+      parseElements(relative.content)
         .map(({ whole }) => normalizePair(whole))
         .sort(),
     );
@@ -71,9 +71,9 @@ export function isSameName(one: string, other: string): boolean {
 
 /** Values of all types except `excluded` in a distinguished name, as `normalizeName` compares them. @throws DerError */
 export function normalizedAttributes(name: string, excluded: ReadonlySet<string>): readonly string[] {
-  return readSequence(Buffer.from(name, 'hex'))
-    .flatMap(({ content }) => readElements(content))
-    .filter(({ content }) => !excluded.has(readOid(readElements(content)[0]?.content ?? Buffer.alloc(0))))
+  return parseSequence(Buffer.from(name, 'hex'))
+    .flatMap(({ content }) => parseElements(content))
+    .filter(({ content }) => !excluded.has(parseOid(parseElements(content)[0]?.content ?? Buffer.alloc(0))))
     .map(({ whole }) => normalizePair(whole))
     .sort();
 }
@@ -84,16 +84,12 @@ const SPACE = /[\s\u0085]+/g;
 const IGNORED = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
 function normalizePair(pair: Buffer): string {
-  const [type, value, ...more] = readSequence(pair);
+  const [type, value, ...more] = parseSequence(pair);
   if (type === undefined || value === undefined || more.length > 0) throw new DerError('name');
   const text =
-    value.tag === BMP_STRING && value.content.length % 2 === 0
-      ? Buffer.from(value.content).swap16().toString('utf16le')
-      : textOf(value);
-  const oid = readOid(type.content);
-  return text === undefined
-    ? `${oid}=#${value.whole.toString('hex')}`
-    : `${oid}=${JSON.stringify(prepare(text))}`;
+    value.tag === BMP_STRING && value.content.length % 2 === 0 ? Buffer.from(value.content).swap16().toString('utf16le') : textOf(value);
+  const oid = parseOid(type.content);
+  return text === undefined ? `${oid}=#${value.whole.toString('hex')}` : `${oid}=${JSON.stringify(prepare(text))}`;
 }
 
 /** RFC 4518 sections 2.2, 2.3 and 2.6.1 */
@@ -107,9 +103,9 @@ function textOf({ tag, content }: DerElement): string | undefined {
 }
 
 function printPair(pair: Buffer): string {
-  const [type, value] = readSequence(pair);
+  const [type, value] = parseSequence(pair);
   if (type === undefined || value === undefined) return '';
-  const oid = readOid(type.content);
+  const oid = parseOid(type.content);
   const text = textOf(value);
   const short = SHORT_NAMES[oid];
   // RFC 4514 section 2.4: a type without a name takes its value as hexadecimal DER.

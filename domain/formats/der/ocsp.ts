@@ -1,16 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Certificate } from './certificate.ts';
-import {
-  type DerElement,
-  DerError,
-  readElement,
-  readElements,
-  readOid,
-  readSequence,
-  TAG,
-} from './reader.ts';
-import { readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
-import { readTime } from './time.ts';
+import { type DerElement, DerError, parseElement, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
+import { parseSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
+import { parseTime } from './time.ts';
 
 /** What a responder says of one certificate (RFC 6960 section 4.2.1); nothing counts before the signature was verified. */
 export type OcspResponse = {
@@ -39,12 +31,7 @@ const SUCCESSFUL = Buffer.from([0]);
 function certificateId(issuer: Certificate, { serial, issuerName }: OcspSubject): Buffer {
   const name = hash('sha1', issuerName, 'buffer');
   const key = Buffer.from(issuer.keyHash, 'base64url');
-  return sequence(
-    SHA1,
-    element(TAG.octetString, name),
-    element(TAG.octetString, key),
-    element(TAG.integer, serial),
-  );
+  return sequence(SHA1, element(TAG.octetString, name), element(TAG.octetString, key), element(TAG.integer, serial));
 }
 
 /** A request for one certificate, without a nonce: answers may be made beforehand (RFC 5019). */
@@ -56,73 +43,64 @@ export function makeOcspRequest(issuer: Certificate, subject: OcspSubject): Buff
  * @returns the answer about this certificate; undefined where it is about others alone.
  * @throws DerError for anything else than a successful basic response.
  */
-export function readOcspResponse(
-  der: Buffer,
-  issuer: Certificate,
-  subject: OcspSubject,
-): OcspResponse | undefined {
-  const [state, wrapped] = readSequence(der, MAX_PARTS);
-  if (state?.tag !== ENUMERATED || !state.content.equals(SUCCESSFUL))
-    throw new DerError('the responder refused');
+export function parseOcspResponse(der: Buffer, issuer: Certificate, subject: OcspSubject): OcspResponse | undefined {
+  const [state, wrapped] = parseSequence(der, MAX_PARTS);
+  if (state?.tag !== ENUMERATED || !state.content.equals(SUCCESSFUL)) throw new DerError('the responder refused');
   if (wrapped?.tag !== 0xa0) throw new DerError('no response');
-  const [type, body] = readSequence(wrapped.content, MAX_PARTS);
-  if (type?.tag !== TAG.oid || readOid(type.content) !== BASIC || body?.tag !== TAG.octetString)
-    throw new DerError('no basic response');
-  const [toBeSigned, algorithm, signature, certificates] = readSequence(body.content, MAX_PARTS);
-  if (toBeSigned?.tag !== TAG.sequence || algorithm?.tag !== TAG.sequence)
-    throw new DerError('nothing is signed');
+  const [type, body] = parseSequence(wrapped.content, MAX_PARTS);
+  if (type?.tag !== TAG.oid || parseOid(type.content) !== BASIC || body?.tag !== TAG.octetString) throw new DerError('no basic response');
+  const [toBeSigned, algorithm, signature, certificates] = parseSequence(body.content, MAX_PARTS);
+  if (toBeSigned?.tag !== TAG.sequence || algorithm?.tag !== TAG.sequence) throw new DerError('nothing is signed');
   if (signature?.tag !== TAG.bitString || signature.content[0] !== 0) throw new DerError('signature');
   const wanted = nameParts(certificateId(issuer, subject));
   const answer = answersOf(toBeSigned).find(({ content }) => {
-    const [id] = readElements(content, MAX_PARTS);
+    const [id] = parseElements(content, MAX_PARTS);
     return id?.tag === TAG.sequence && nameParts(id.whole) === wanted;
   });
   if (answer === undefined) return undefined;
   return {
     toBeSigned: toBeSigned.whole,
-    algorithm: readSignatureAlgorithm(algorithm),
+    algorithm: parseSignatureAlgorithm(algorithm),
     signature: signature.content.subarray(1),
     certificates:
-      certificates?.tag === 0xa0
-        ? readSequence(certificates.content, MAX_PARTS).map(({ whole }) => whole.toString('base64'))
-        : [],
-    ...readAnswer(answer),
+      certificates?.tag === 0xa0 ? parseSequence(certificates.content, MAX_PARTS).map(({ whole }) => whole.toString('base64')) : [],
+    ...parseAnswer(answer),
   };
 }
 
 /** Algorithm, names and number; some leave the parameters of SHA-1 out, and some write NULL. */
 function nameParts(id: Buffer): string {
-  const [algorithm, ...parts] = readSequence(id, MAX_PARTS);
-  const [oid] = readElements(algorithm?.content ?? Buffer.alloc(0), MAX_PARTS);
+  const [algorithm, ...parts] = parseSequence(id, MAX_PARTS);
+  const [oid] = parseElements(algorithm?.content ?? Buffer.alloc(0), MAX_PARTS);
   return [oid, ...parts].map((part) => part?.whole.toString('hex')).join(' ');
 }
 
 /** `ResponseData`: version, responder, time and the answers. */
 function answersOf({ content }: DerElement): readonly DerElement[] {
-  const fields = readElements(content, MAX_PARTS).filter(({ tag }) => tag !== 0xa0);
+  const fields = parseElements(content, MAX_PARTS).filter(({ tag }) => tag !== 0xa0);
   const [, , answers] = fields;
   if (answers?.tag !== TAG.sequence) throw new DerError('answers');
-  return readElements(answers.content, MAX_PARTS);
+  return parseElements(answers.content, MAX_PARTS);
 }
 
-function readAnswer({ content }: DerElement) {
-  const [, status, begin, ...rest] = readElements(content, MAX_PARTS);
+function parseAnswer({ content }: DerElement) {
+  const [, status, begin, ...rest] = parseElements(content, MAX_PARTS);
   if (status === undefined || begin === undefined) throw new DerError('answer');
   const end = rest.find(({ tag }) => tag === 0xa0);
   return {
-    ...readStatus(status),
-    thisUpdate: readTime(begin),
-    ...(end && { nextUpdate: readTime(readElement(end.content)) }),
+    ...parseStatus(status),
+    thisUpdate: parseTime(begin),
+    ...(end && { nextUpdate: parseTime(parseElement(end.content)) }),
   };
 }
 
-function readStatus({ tag, content }: DerElement): Pick<OcspResponse, 'status' | 'revokedAt'> {
+function parseStatus({ tag, content }: DerElement): Pick<OcspResponse, 'status' | 'revokedAt'> {
   if (tag === 0x80) return { status: 'good' };
   if (tag === 0x82) return { status: 'unknown' };
   if (tag !== 0xa1) throw new DerError('status');
-  const [time] = readElements(content, MAX_PARTS);
+  const [time] = parseElements(content, MAX_PARTS);
   if (time === undefined) throw new DerError('status');
-  return { status: 'revoked', revokedAt: readTime(time) };
+  return { status: 'revoked', revokedAt: parseTime(time) };
 }
 
 function sequence(...parts: readonly Buffer[]): Buffer {

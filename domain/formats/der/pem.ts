@@ -1,4 +1,5 @@
-import { readElement, TAG } from './reader.ts';
+import { valueOrUndefined } from '../../shared/value-or-undefined.ts';
+import { parseElement, TAG } from './reader.ts';
 
 /** One encapsulated certificate (RFC 7468 sections 3 and 5.1). */
 const BEGIN = '-----BEGIN CERTIFICATE-----';
@@ -12,7 +13,7 @@ const LINE = 64;
  *   `max`, a block is not one DER SEQUENCE, or another marker stands outside of the blocks. Other text there is
  *   ignored (RFC 7468 section 2), such as that of `openssl x509 -text`.
  */
-export function readPemCertificates(text: string, max = 10): readonly string[] | undefined {
+export function parsePemCertificates(text: string, max = 10): readonly string[] | undefined {
   const certificates: string[] = [];
   let at = 0;
   for (let begin = text.indexOf(BEGIN); begin >= 0; begin = text.indexOf(BEGIN, at)) {
@@ -51,9 +52,5 @@ export function writePem(label: string, base64: string): string {
 
 /** Whether the bytes are one SEQUENCE and no more. */
 function isOneSequence(der: Buffer): boolean {
-  try {
-    return readElement(der, TAG.sequence).whole.length === der.length;
-  } catch {
-    return false;
-  }
+  return valueOrUndefined(() => parseElement(der, TAG.sequence).whole.length === der.length) ?? false;
 }

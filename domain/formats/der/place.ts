@@ -1,6 +1,6 @@
 import { fieldsOf } from './certificate.ts';
 import { attributesOf } from './name.ts';
-import { DerError, readSequence } from './reader.ts';
+import { DerError, parseSequence } from './reader.ts';
 
 /** Where the subject of a certificate says that it is, in capitals; more than one of a kind contradict each other. */
 export type Place = {
@@ -18,13 +18,11 @@ const STATE = '2.5.4.8';
  * @throws DerError for anything that is no certificate.
  */
 export function subjectPlace(certificate: string): Place {
-  const [toBeSigned] = readSequence(Buffer.from(certificate, 'base64'));
+  const [toBeSigned] = parseSequence(Buffer.from(certificate, 'base64'));
   if (toBeSigned === undefined) throw new DerError('nothing is signed');
   // Algorithm, issuer and validity stand before the subject (RFC 5280 section 4.1).
   const subject = fieldsOf(toBeSigned)[3];
   if (subject === undefined) throw new DerError('no subject');
-  const valuesOf = (type: string) => [
-    ...new Set(attributesOf(subject.whole, type).map((value) => value.toUpperCase())),
-  ];
+  const valuesOf = (type: string) => [...new Set(attributesOf(subject.whole, type).map((value) => value.toUpperCase()))];
   return { countries: valuesOf(COUNTRY), states: valuesOf(STATE) };
 }

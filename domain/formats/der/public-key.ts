@@ -1,13 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  type DerElement,
-  DerError,
-  readElement,
-  readElements,
-  readOid,
-  readSequence,
-  TAG,
-} from './reader.ts';
+import { type DerElement, DerError, parseElement, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
 
 /** rsaEncryption and id-RSASSA-PSS (RFC 8017 appendix C). */
 const RSA = new Set(['1.2.840.113549.1.1.1', '1.2.840.113549.1.1.10']);
@@ -24,23 +16,21 @@ const MAX_EXPONENT_BITS = 32;
  * @throws DerError for RSA keys outside 2,048 to 4,096 bits or with an exponent that is even, 1, or of more than 32
  *   bits, and for curves that are not named.
  */
-export function readKeyHash(info: DerElement | undefined): string {
-  const [algorithm, key] = readSequence(info?.whole ?? Buffer.alloc(0));
+export function parseKeyHash(info: DerElement | undefined): string {
+  const [algorithm, key] = parseSequence(info?.whole ?? Buffer.alloc(0));
   if (algorithm === undefined || key?.tag !== TAG.bitString) throw new DerError('public key');
-  const [type, parameters] = readElements(algorithm.content);
-  const oid = readOid(type?.content ?? Buffer.alloc(0));
+  const [type, parameters] = parseElements(algorithm.content);
+  const oid = parseOid(type?.content ?? Buffer.alloc(0));
   const bits = key.content.subarray(1);
-  if (RSA.has(oid)) checkRsa(bits);
+  if (RSA.has(oid)) assertRsa(bits);
   // RFC 5480 section 2.1.1: parameters that are written out must not be used.
   if (oid === EC && parameters?.tag !== TAG.oid) throw new DerError('curve');
   return hash('sha1', bits, 'base64url');
 }
 
 /** RFC 8017 appendix A.1.1 */
-function checkRsa(bits: Buffer): void {
-  const [modulus, exponent, ...more] = readElements(readElement(bits, TAG.sequence).content).map(
-    readPositive,
-  );
+function assertRsa(bits: Buffer): void {
+  const [modulus, exponent, ...more] = parseElements(parseElement(bits, TAG.sequence).content).map(parsePositive);
   if (modulus === undefined || exponent === undefined || more.length > 0) throw new DerError('RSA key');
   const size = sizeOf(modulus);
   if (size < RSA_BITS.min || size > RSA_BITS.max) throw new DerError('RSA key size');
@@ -49,7 +39,7 @@ function checkRsa(bits: Buffer): void {
 }
 
 /** @returns the bytes of a positive number without leading zeros. */
-function readPositive({ tag, content }: DerElement): Buffer {
+function parsePositive({ tag, content }: DerElement): Buffer {
   const [first, second] = content;
   if (tag !== TAG.integer || first === undefined || first >= 0x80) throw new DerError('RSA key');
   if (first !== 0) return content;

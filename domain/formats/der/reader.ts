@@ -15,7 +15,7 @@ export const TAG = {
 /** Bytes that are not DER as X.690 section 10 demands it. */
 export class DerError extends Error {}
 
-function readAt(bytes: Buffer, at: number): DerElement {
+function parseAt(bytes: Buffer, at: number): DerElement {
   const tag = bytes[at];
   const first = bytes[at + 1];
   // Tag numbers above 30 do not occur in certificates.
@@ -36,19 +36,19 @@ function readAt(bytes: Buffer, at: number): DerElement {
 }
 
 /** The one element that `bytes` is. @throws DerError for anything else, also for bytes that follow it. */
-export function readElement(bytes: Buffer, tag?: number): DerElement {
-  const element = readAt(bytes, 0);
+export function parseElement(bytes: Buffer, tag?: number): DerElement {
+  const element = parseAt(bytes, 0);
   if (element.whole.length !== bytes.length) throw new DerError('trailing bytes');
   if (tag !== undefined && element.tag !== tag) throw new DerError('unexpected tag');
   return element;
 }
 
 /** The elements that stand one after the other in `content`. @throws DerError, also for more than `max`. */
-export function readElements(content: Buffer, max = Number.POSITIVE_INFINITY): DerElement[] {
+export function parseElements(content: Buffer, max = Number.POSITIVE_INFINITY): DerElement[] {
   const elements: DerElement[] = [];
   for (let at = 0; at < content.length; ) {
     if (elements.length === max) throw new DerError('too many elements');
-    const element = readAt(content, at);
+    const element = parseAt(content, at);
     elements.push(element);
     at += element.whole.length;
   }
@@ -56,12 +56,12 @@ export function readElements(content: Buffer, max = Number.POSITIVE_INFINITY): D
 }
 
 /** Elements of a SEQUENCE. @throws DerError, also for more than `max`. */
-export function readSequence(bytes: Buffer, max?: number): DerElement[] {
-  return readElements(readElement(bytes, TAG.sequence).content, max);
+export function parseSequence(bytes: Buffer, max?: number): DerElement[] {
+  return parseElements(parseElement(bytes, TAG.sequence).content, max);
 }
 
 /** Dotted form of an object identifier's content. @throws DerError */
-export function readOid(content: Buffer): string {
+export function parseOid(content: Buffer): string {
   const arcs: number[] = [];
   let arc = 0;
   for (const [index, byte] of content.entries()) {
@@ -71,8 +71,7 @@ export function readOid(content: Buffer): string {
       if (index === content.length - 1) throw new DerError('object identifier');
       continue;
     }
-    if (arcs.length === 0)
-      arcs.push(Math.min(Math.floor(arc / 40), 2), arc - 40 * Math.min(Math.floor(arc / 40), 2));
+    if (arcs.length === 0) arcs.push(Math.min(Math.floor(arc / 40), 2), arc - 40 * Math.min(Math.floor(arc / 40), 2));
     else arcs.push(arc);
     arc = 0;
   }

@@ -1,6 +1,6 @@
-import { type Extension, extensionsOf, fieldsOf, readValidity } from './certificate.ts';
-import { readPointNames } from './distribution-point.ts';
-import { DerError, readElements, readOid, readSequence, TAG } from './reader.ts';
+import { type Extension, extensionsOf, fieldsOf, parseValidity } from './certificate.ts';
+import { parsePointNames } from './distribution-point.ts';
+import { DerError, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
 
 /** Where a certificate says that its revocation is published. */
 export type RevocationSources = {
@@ -31,13 +31,13 @@ const MAX_ADDRESS_LENGTH = 2048;
 
 /** @param certificate DER in standard base64. @throws DerError */
 export function revocationSourcesOf(certificate: string): RevocationSources {
-  const [toBeSigned] = readSequence(Buffer.from(certificate, 'base64'));
+  const [toBeSigned] = parseSequence(Buffer.from(certificate, 'base64'));
   if (toBeSigned === undefined) throw new DerError('nothing is signed');
   const fields = fieldsOf(toBeSigned);
   const [, issuerName] = fields;
   if (issuerName === undefined) throw new DerError('issuer');
   const extensions = extensionsOf(fields);
-  const { notBefore, notAfter } = readValidity(fields[2]);
+  const { notBefore, notAfter } = parseValidity(fields[2]);
   const { responders, hasOcsp } = respondersOf(extensions.get(AUTHORITY_INFORMATION));
   return {
     serial: serialOf(toBeSigned.content),
@@ -51,7 +51,7 @@ export function revocationSourcesOf(certificate: string): RevocationSources {
 }
 
 function serialOf(toBeSigned: Buffer): Buffer {
-  const [first, second] = readElements(toBeSigned);
+  const [first, second] = parseElements(toBeSigned);
   const serial = first?.tag === 0xa0 ? second : first;
   if (serial?.tag !== TAG.integer || serial.content.length > 0x7f) throw new DerError('serial number');
   return serial.content;
@@ -60,17 +60,17 @@ function serialOf(toBeSigned: Buffer): Buffer {
 /** RFC 5280 section 4.2.1.13. A point for some reasons, or of another issuer, is left out. */
 function pointsOf(extension: Extension | undefined): readonly (readonly string[])[] {
   if (extension === undefined) return [];
-  return readSequence(extension.value).flatMap(({ content }) => {
-    const [name, ...others] = readElements(content);
+  return parseSequence(extension.value).flatMap(({ content }) => {
+    const [name, ...others] = parseElements(content);
     if (name?.tag !== 0xa0 || others.length > 0) return [];
     const addresses = namesOf(name).filter(isCallable);
     return addresses.length === 0 ? [] : [addresses];
   });
 }
 
-function namesOf(name: Parameters<typeof readPointNames>[0]): readonly string[] {
+function namesOf(name: Parameters<typeof parsePointNames>[0]): readonly string[] {
   try {
-    return readPointNames(name);
+    return parsePointNames(name);
   } catch {
     // Relative to the name of the issuer: an entry of a directory, which is not asked.
     return [];
@@ -83,13 +83,11 @@ function isCallable(address: string): boolean {
 
 /** RFC 5280 section 4.2.2.1 */
 function respondersOf(extension: Extension | undefined) {
-  const methods = extension === undefined ? [] : readSequence(extension.value);
+  const methods = extension === undefined ? [] : parseSequence(extension.value);
   const places = methods.flatMap(({ content }) => {
-    const [method, place] = readElements(content);
-    return method?.tag === TAG.oid && readOid(method.content) === OCSP ? [place] : [];
+    const [method, place] = parseElements(content);
+    return method?.tag === TAG.oid && parseOid(method.content) === OCSP ? [place] : [];
   });
-  const responders = places
-    .flatMap((place) => (place?.tag === URI ? [place.content.toString('latin1')] : []))
-    .filter(isCallable);
+  const responders = places.flatMap((place) => (place?.tag === URI ? [place.content.toString('latin1')] : [])).filter(isCallable);
   return { responders, hasOcsp: places.length > 0 };
 }

@@ -1,12 +1,4 @@
-import {
-  type DerElement,
-  DerError,
-  readElement,
-  readElements,
-  readOid,
-  readSequence,
-  TAG,
-} from './reader.ts';
+import { type DerElement, DerError, parseElement, parseElements, parseOid, parseSequence, TAG } from './reader.ts';
 
 /** Parameters of RSASSA-PSS; the mask generation function is MGF1 with the same hash. */
 export type PssParameters = {
@@ -37,37 +29,37 @@ const DEFAULT_SALT_LENGTH = 20;
 const MAX_SALT_LENGTH = 512;
 
 /** @throws DerError for anything that is not an algorithm with at most one parameter. */
-export function readSignatureAlgorithm({ content }: DerElement): SignatureAlgorithm {
-  const [type, parameters, ...more] = readElements(content, 3);
+export function parseSignatureAlgorithm({ content }: DerElement): SignatureAlgorithm {
+  const [type, parameters, ...more] = parseElements(content, 3);
   if (type?.tag !== TAG.oid || more.length > 0) throw new DerError('algorithm');
-  const oid = readOid(type.content);
-  const pss = oid === RSASSA_PSS ? readPss(parameters) : undefined;
+  const oid = parseOid(type.content);
+  const pss = oid === RSASSA_PSS ? parsePss(parameters) : undefined;
   return { oid, ...(pss && { pss }) };
 }
 
 /** @returns undefined for SHA-1, which is the default, and for all other parameters that are not supported. */
-function readPss(parameters: DerElement | undefined): PssParameters | undefined {
+function parsePss(parameters: DerElement | undefined): PssParameters | undefined {
   if (parameters?.tag !== TAG.sequence) return undefined;
-  const fields = new Map(readElements(parameters.content, 4).map(({ tag, content }) => [tag, content]));
+  const fields = new Map(parseElements(parameters.content, 4).map(({ tag, content }) => [tag, content]));
   const [hash, generator, salt, trailer] = [0xa0, 0xa1, 0xa2, 0xa3].map((tag) => fields.get(tag));
   if (hash === undefined || generator === undefined) return undefined;
-  const [mask, maskHash] = readSequence(generator, 2);
-  if (mask === undefined || maskHash === undefined || readOid(mask.content) !== MGF1) return undefined;
-  const name = readHash(readElement(hash, TAG.sequence));
-  if (name === undefined || readHash(maskHash) !== name) return undefined;
-  const saltLength = salt === undefined ? DEFAULT_SALT_LENGTH : readInteger(salt);
+  const [mask, maskHash] = parseSequence(generator, 2);
+  if (mask === undefined || maskHash === undefined || parseOid(mask.content) !== MGF1) return undefined;
+  const name = parseHash(parseElement(hash, TAG.sequence));
+  if (name === undefined || parseHash(maskHash) !== name) return undefined;
+  const saltLength = salt === undefined ? DEFAULT_SALT_LENGTH : parseInteger(salt);
   // RFC 4055 section 3.1: the trailer field is 1.
-  if (saltLength > MAX_SALT_LENGTH || (trailer !== undefined && readInteger(trailer) !== 1)) return undefined;
+  if (saltLength > MAX_SALT_LENGTH || (trailer !== undefined && parseInteger(trailer) !== 1)) return undefined;
   return { hash: name, saltLength };
 }
 
-function readHash({ content }: DerElement): PssParameters['hash'] | undefined {
-  const [oid] = readElements(content, 2);
-  return oid === undefined ? undefined : HASHES[readOid(oid.content)];
+function parseHash({ content }: DerElement): PssParameters['hash'] | undefined {
+  const [oid] = parseElements(content, 2);
+  return oid === undefined ? undefined : HASHES[parseOid(oid.content)];
 }
 
-function readInteger(der: Buffer): number {
-  const { content } = readElement(der, TAG.integer);
+function parseInteger(der: Buffer): number {
+  const { content } = parseElement(der, TAG.integer);
   if (content.length === 0 || content.length > 4) throw new DerError('number');
   const value = content.readIntBE(0, content.length);
   if (value < 0) throw new DerError('number');

@@ -12,7 +12,7 @@ const FORMS: Readonly<Record<number, RegExp>> = {
  * @throws DerError for everything that is no time of the calendar: the one who compared with such a time would learn that
  *   nothing is before or after it.
  */
-export function readTime({ tag, content }: Pick<DerElement, 'tag' | 'content'>): Date {
+export function parseTime({ tag, content }: Pick<DerElement, 'tag' | 'content'>): Date {
   const text = content.toString('latin1');
   const [, year, month, day, hour, minute, second] = FORMS[tag]?.exec(text) ?? [];
   const full = tag === UTC_TIME ? `${text < '5' ? '20' : '19'}${year}` : year;

@@ -52,21 +52,17 @@ function decodeObject(part: string, depth: number, members?: number): JsonObject
   return isJsonObject(value) ? value : undefined;
 }
 
-export type HeaderVerdict =
-  | { readonly algorithm: SigningAlgorithm; readonly fault?: undefined }
-  | { readonly fault: 'alg' | 'crit' };
+export type HeaderVerdict = { readonly algorithm: SigningAlgorithm; readonly fault?: undefined } | { readonly fault: 'alg' | 'crit' };
 
 /**
  * Reads the algorithm that a JOSE header announces. The caller still compares it with the one its key has.
  * @param allowed names from the configuration; `EdDSA` and `Ed25519` (RFC 9864 section 2.2) mean one algorithm.
  * @returns `fault: 'alg'` for an absent or not allowed algorithm, `'crit'` for extensions we do not know.
  */
-export function readAlgorithm(header: JsonObject, allowed: readonly string[]): HeaderVerdict {
+export function parseAlgorithm(header: JsonObject, allowed: readonly string[]): HeaderVerdict {
   const name = plainName(header['alg']);
   const algorithm = SIGNING_ALGORITHMS.find((known) => known === name);
-  if (algorithm === undefined || !allowed.some((other) => plainName(other) === algorithm)) {
-    return { fault: 'alg' };
-  }
+  if (algorithm === undefined || !allowed.some((other) => plainName(other) === algorithm)) return { fault: 'alg' };
   // RFC 7515 section 4.1.11: an extension that is not understood refuses the message; we understand none.
   if (Object.hasOwn(header, 'crit')) return { fault: 'crit' };
   // RFC 7797 section 6: an unencoded payload announces itself in `crit`, so `b64` alone is just as foreign.
@@ -81,7 +77,7 @@ function plainName(name: unknown): unknown {
 
 /** Whether the algorithm that a header announces is one of this service and that of the key (RFC 8725 section 3.1). */
 export function fitsKey(header: JsonObject, key: PublicJwk): boolean {
-  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
+  const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
   return verdict.fault === undefined && verdict.algorithm === algorithmOf(key);
 }
 
@@ -93,8 +89,7 @@ export function understandsCritical(header: JsonObject, processed: readonly stri
   if (!Object.hasOwn(header, 'crit')) return true;
   const { crit, ...others } = header;
   const names: readonly unknown[] = Array.isArray(crit) ? crit : [];
-  const isKnown = (name: unknown) =>
-    typeof name === 'string' && processed.includes(name) && Object.hasOwn(others, name);
+  const isKnown = (name: unknown) => typeof name === 'string' && processed.includes(name) && Object.hasOwn(others, name);
   return names.length > 0 && new Set(names).size === names.length && names.every(isKnown);
 }
 
@@ -104,7 +99,7 @@ export const JADES_CRITICAL = ['sigT', 'iat', 'b64'];
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** The certificates of `x5c` as they stand there: DER in standard base64, leaf first (RFC 7515 section 4.1.6). */
-export function readX5c({ x5c }: JsonObject): readonly string[] | undefined {
+export function parseX5c({ x5c }: JsonObject): readonly string[] | undefined {
   // RFC 7515 section 4.1.6: base64, not base64url
   return isTexts(x5c) && x5c.length > 0 && x5c.every((entry) => BASE64.test(entry)) ? x5c : undefined;
 }

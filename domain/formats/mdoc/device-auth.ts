@@ -2,12 +2,12 @@ import type { JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { embed, encodeCbor } from '../cbor/encode.ts';
-import { checkName, toJson } from '../cbor/to-json.ts';
+import { parsePropertyName, toJson } from '../cbor/to-json.ts';
 import type { EncodedCbor } from '../cbor/values.ts';
 import type { JsonNameSpaces } from './items.ts';
 import { emptyElements, setLazily } from './lazy-element.ts';
 import type { KeyAuthorizations } from './mso.ts';
-import { requireMap } from './open.ts';
+import { parseMap } from './parse.ts';
 
 const ARRAY_OF_FOUR = Buffer.from([0x84]);
 
@@ -16,11 +16,7 @@ const ARRAY_OF_FOUR = Buffer.from([0x84]);
  * @param transcript SessionTranscript, CBOR.
  * @param nameSpaces DeviceNameSpacesBytes as received.
  */
-export function deviceAuthenticationBytes(
-  transcript: Buffer,
-  docType: string,
-  nameSpaces: EncodedCbor,
-): Buffer {
+export function deviceAuthenticationBytes(transcript: Buffer, docType: string, nameSpaces: EncodedCbor): Buffer {
   const context = encodeCbor('DeviceAuthentication');
   const parts = [ARRAY_OF_FOUR, context, transcript, encodeCbor(docType), nameSpaces.whole];
   return embed(Buffer.concat(parts)).whole;
@@ -31,18 +27,14 @@ export function deviceAuthenticationBytes(
  * @throws Refusal `key_authorization` for one that the issuer did not allow (ISO/IEC 18013-5 section 9.3.2),
  *   `malformed` for anything without the form.
  */
-export function readDeviceElements(
-  nameSpaces: EncodedCbor,
-  authorizations: KeyAuthorizations,
-): JsonNameSpaces {
+export function parseDeviceElements(nameSpaces: EncodedCbor, authorizations: KeyAuthorizations): JsonNameSpaces {
   const read: Record<string, JsonObject> = {};
-  for (const [key, value] of requireMap(decodeCbor(nameSpaces.content), 'nameSpaces of deviceSigned')) {
-    const namespace = checkName(key);
+  for (const [key, value] of parseMap(decodeCbor(nameSpaces.content), 'nameSpaces of deviceSigned')) {
+    const namespace = parsePropertyName(key);
     const elements = emptyElements();
-    for (const [member, element] of requireMap(value, 'a namespace of deviceSigned')) {
-      const name = checkName(member);
-      const allowed =
-        authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
+    for (const [member, element] of parseMap(value, 'a namespace of deviceSigned')) {
+      const name = parsePropertyName(member);
+      const allowed = authorizations.nameSpaces.has(namespace) || authorizations.dataElements.get(namespace)?.has(name);
       if (allowed !== true) throw new Refusal('key_authorization');
       setLazily(elements, name, () => toJson(element, undefined, name));
     }

@@ -1,6 +1,6 @@
 import { Refusal } from '../../shared/refusal.ts';
-import { extensionsOf, fieldsOf, readValidity } from '../der/certificate.ts';
-import { DerError, readOid, readSequence } from '../der/reader.ts';
+import { extensionsOf, fieldsOf, parseValidity } from '../der/certificate.ts';
+import { DerError, parseOid, parseSequence } from '../der/reader.ts';
 
 /** `id-mdl-kp-mdlDS`, the extended key usage of the one who signs mobile driving licences (ISO/IEC 18013-5 B.1.4). */
 export const MDL_DOCUMENT_SIGNER = '1.0.18013.5.1.2';
@@ -20,9 +20,9 @@ const EXTENDED_KEY_USAGE = '2.5.29.37';
  * @param certificate DER in standard base64.
  * @throws Refusal `issuer_key_unresolved` for anything that is no certificate.
  */
-export function readDocumentSigner(certificate: string): DocumentSigner {
+export function parseDocumentSigner(certificate: string): DocumentSigner {
   try {
-    return readFields(Buffer.from(certificate, 'base64'));
+    return parseFields(Buffer.from(certificate, 'base64'));
   } catch (error) {
     if (error instanceof DerError) throw new Refusal('issuer_key_unresolved', 'not a certificate');
     throw error;
@@ -33,20 +33,20 @@ export function readDocumentSigner(certificate: string): DocumentSigner {
  * @param usage extended key usage that the certificate must have, marked critical (ISO/IEC 18013-5 B.1.4).
  * @throws Refusal `certificate_profile`
  */
-export function checkDocumentSigner({ usages }: DocumentSigner, usage: string): void {
+export function assertDocumentSigner({ usages }: DocumentSigner, usage: string): void {
   if (usages?.critical !== true || !usages.oids.includes(usage)) {
     throw new Refusal('certificate_profile', `extended key usage ${usage} is missing`);
   }
 }
 
-function readFields(der: Buffer): DocumentSigner {
-  const [toBeSigned] = readSequence(der);
+function parseFields(der: Buffer): DocumentSigner {
+  const [toBeSigned] = parseSequence(der);
   if (toBeSigned === undefined) throw new DerError('nothing is signed');
   const fields = fieldsOf(toBeSigned);
   // Algorithm and issuer stand before the validity.
-  const validity = readValidity(fields[2]);
+  const validity = parseValidity(fields[2]);
   const usage = extensionsOf(fields).get(EXTENDED_KEY_USAGE);
   if (usage === undefined) return validity;
-  const oids = readSequence(usage.value).map(({ content }) => readOid(content));
+  const oids = parseSequence(usage.value).map(({ content }) => parseOid(content));
   return { ...validity, usages: { critical: usage.critical, oids } };
 }

@@ -18,24 +18,21 @@ type Signer = {
 };
 
 /**
- * Compares where a licence says that it comes from with its signer, and the signer with its authority (ISO/IEC 18013-5
- * sections 9.3.1 and B.1.4): an authority speaks for its own country alone. Where neither names a country there is
- * nothing to compare.
+ * Compares where a licence says that it comes from with its signer, and the signer with its authority (ISO/IEC 18013-5 sections 9.3.1 and
+ * B.1.4): an authority speaks for its own country alone. Where neither names a country there is nothing to compare.
  * @throws Refusal `issuer_country_mismatch`; without the values of elements.
  */
-export function checkIssuingPlace({ certificate, authority }: Signer, elements: NameSpaces): void {
+export function assertIssuingPlace({ certificate, authority }: Signer, elements: NameSpaces): void {
   const signer = subjectPlace(certificate);
   const above = authority === undefined ? undefined : subjectPlace(authority);
   if (above !== undefined && signer.countries.join() !== above.countries.join()) {
-    throw mismatch(
-      `the signer is of ${printed(signer.countries)}, its authority of ${printed(above.countries)}`,
-    );
+    throw mismatch(`the signer is of ${printed(signer.countries)}, its authority of ${printed(above.countries)}`);
   }
   if (above !== undefined && areOther(signer.states, above.states)) {
     throw mismatch(`the signer is of ${printed(signer.states)}, its authority of ${printed(above.states)}`);
   }
   const states = signer.states.length > 0 ? signer.states : (above?.states ?? []);
-  const fault = issuingPlaceFault({ countries: signer.countries, states }, elements);
+  const fault = findIssuingPlaceProblem({ countries: signer.countries, states }, elements);
   if (fault !== undefined) throw mismatch(fault);
 }
 
@@ -43,7 +40,7 @@ export function checkIssuingPlace({ certificate, authority }: Signer, elements: 
  * What a licence says of its place against that of its signer.
  * @returns what is wrong, without the values of elements.
  */
-export function issuingPlaceFault({ countries, states }: Place, elements: NameSpaces): string | undefined {
+export function findIssuingPlaceProblem({ countries, states }: Place, elements: NameSpaces): string | undefined {
   const { issuing_country: country, issuing_jurisdiction: jurisdiction } = elements[NAMESPACE] ?? {};
   if (countries.length > 1) return `the signer is of ${printed(countries)}`;
   if (country !== undefined && countries.length > 0 && !isOneOf(country, countries)) {

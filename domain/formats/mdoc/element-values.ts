@@ -17,83 +17,72 @@ const DATA_URL = /^data:[^,]{0,200};base64,/;
  * and the rule book of the European PID. `driving_privileges` is an array of maps that holds such dates.
  */
 const BY_NAME: ReadonlyMap<string, (text: string, path: string) => Cbor> = new Map([
-  ['birth_date', readDate],
-  ['issue_date', readDate],
-  ['issuance_date', readDate],
-  ['expiry_date', readDate],
-  ['portrait_capture_date', readDate],
-  ['hazmat_endorsement_expiration_date', readDate],
-  ['portrait', readBytes],
-  ['signature_usual_mark', readBytes],
+  ['birth_date', parseDate],
+  ['issue_date', parseDate],
+  ['issuance_date', parseDate],
+  ['expiry_date', parseDate],
+  ['portrait_capture_date', parseDate],
+  ['hazmat_endorsement_expiration_date', parseDate],
+  ['portrait', parseBytes],
+  ['signature_usual_mark', parseBytes],
 ]);
 const BIOMETRIC = /^biometric_/;
 
 /** What `{ "$type": …, "value": … }` may ask for. */
 const BY_TYPE: ReadonlyMap<unknown, Convert> = new Map([
-  ['full-date', readFullDate],
-  ['tdate', readDateTime],
-  ['bytes', readBytes],
-  ['text', readText],
+  ['full-date', parseFullDate],
+  ['tdate', parseDateTime],
+  ['bytes', parseBytes],
+  ['text', parseText],
 ]);
 
 /**
- * The CBOR form of a claim that arrived as JSON. Integers, booleans, texts, arrays and objects map to their
- * likes. Dates (texts `YYYY-MM-DD` or RFC 3339 times) and images (base64, base64url or data URLs) are known by
- * the names in `BY_NAME`. `{ "$type": "full-date" | "tdate" | "bytes" | "text", "value": "…" }` says it outright,
- * wherever it stands.
+ * The CBOR form of a claim that arrived as JSON. Integers, booleans, texts, arrays and objects map to their likes. Dates (texts
+ * `YYYY-MM-DD` or RFC 3339 times) and images (base64, base64url or data URLs) are known by the names in `BY_NAME`. `{ "$type": "full-date"
+ * | "tdate" | "bytes" | "text", "value": "…" }` says it outright, wherever it stands.
  * @throws Failure `invalid_input` for a date or an image without its form, an unknown `$type`, too deep a value.
  */
-export function readElementValue(namespace: string, name: string, json: Json): Cbor {
-  return readMember(name, json, `claims.${namespace}.${name}`, 1);
+export function parseElementValue(namespace: string, name: string, json: Json): Cbor {
+  return parseProperty(name, json, `claims.${namespace}.${name}`, 1);
 }
 
-function readMember(name: string, json: Json, path: string, depth: number): Cbor {
-  const convert = BY_NAME.get(name) ?? (BIOMETRIC.test(name) ? readBytes : undefined);
+function parseProperty(name: string, json: Json, path: string, depth: number): Cbor {
+  const convert = BY_NAME.get(name) ?? (BIOMETRIC.test(name) ? parseBytes : undefined);
   // A date that is a map, as in ISO/IEC 23220-2, or a list of images: the members tell.
-  return convert !== undefined && typeof json === 'string' ? convert(json, path) : read(json, path, depth);
+  return convert !== undefined && typeof json === 'string' ? convert(json, path) : parseValue(json, path, depth);
 }
 
-function read(json: Json, path: string, depth: number): Cbor {
-  if (typeof json === 'string') return readText(json, path);
+function parseValue(json: Json, path: string, depth: number): Cbor {
+  if (typeof json === 'string') return parseText(json, path);
   if (typeof json !== 'object' || json === null) return json;
   if (depth > MAX_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_DEPTH} levels.`);
-  if (!isJsonObject(json)) return json.map((member, index) => read(member, `${path}.${index}`, depth + 1));
-  if (Object.hasOwn(json, '$type')) return readTyped(json, path);
-  return new Map(
-    Object.entries(json).map(([name, member]) => [
-      name,
-      readMember(name, member, `${path}.${name}`, depth + 1),
-    ]),
-  );
+  if (!isJsonObject(json)) return json.map((member, index) => parseValue(member, `${path}.${index}`, depth + 1));
+  if (Object.hasOwn(json, '$type')) return parseTyped(json, path);
+  return new Map(Object.entries(json).map(([name, member]) => [name, parseProperty(name, member, `${path}.${name}`, depth + 1)]));
 }
 
-function readTyped(json: JsonObject, path: string): Cbor {
+function parseTyped(json: JsonObject, path: string): Cbor {
   const convert = BY_TYPE.get(json['$type']);
   const { value } = json;
   if (convert === undefined || value === undefined || Object.keys(json).length !== 2) {
-    throw invalidInput(
-      path,
-      'A typed value is { "$type": "full-date" | "tdate" | "bytes" | "text", "value" }.',
-    );
+    throw invalidInput(path, 'A typed value is { "$type": "full-date" | "tdate" | "bytes" | "text", "value" }.');
   }
   return convert(value, path);
 }
 
 /** ISO/IEC 18013-5 section 7.2.1: text is UTF-8; one spelling per character keeps values comparable. */
-function readText(value: Json, path: string): Cbor {
+function parseText(value: Json, path: string): Cbor {
   if (typeof value !== 'string') throw invalidInput(path, 'A text is written as a string.');
   return value.normalize('NFC');
 }
 
 /** Elements that may be a day or an instant. */
-function readDate(value: string, path: string): Cbor {
-  return DATE_TIME.test(value) ? readDateTime(value, path) : readFullDate(value, path);
+function parseDate(value: string, path: string): Cbor {
+  return DATE_TIME.test(value) ? parseDateTime(value, path) : parseFullDate(value, path);
 }
 
-function readFullDate(value: Json, path: string): Cbor {
-  if (typeof value !== 'string' || !FULL_DATE.test(value) || !isDay(value)) {
-    throw invalidInput(path, 'A date has the form YYYY-MM-DD.');
-  }
+function parseFullDate(value: Json, path: string): Cbor {
+  if (typeof value !== 'string' || !FULL_DATE.test(value) || !isDay(value)) throw invalidInput(path, 'A date has the form YYYY-MM-DD.');
   return fullDate(value);
 }
 
@@ -108,18 +97,13 @@ function daysOf(year: number, month: number): number {
   return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }
 
-function readDateTime(value: Json, path: string): Cbor {
-  const time =
-    typeof value === 'string' && DATE_TIME.test(value) && isDay(value.slice(0, 10))
-      ? new Date(value)
-      : undefined;
-  if (time === undefined || Number.isNaN(time.getTime())) {
-    throw invalidInput(path, 'A time has the form YYYY-MM-DDThh:mm:ssZ.');
-  }
+function parseDateTime(value: Json, path: string): Cbor {
+  const time = typeof value === 'string' && DATE_TIME.test(value) && isDay(value.slice(0, 10)) ? new Date(value) : undefined;
+  if (time === undefined || Number.isNaN(time.getTime())) throw invalidInput(path, 'A time has the form YYYY-MM-DDThh:mm:ssZ.');
   return tdate(time);
 }
 
-function readBytes(value: Json, path: string): Cbor {
+function parseBytes(value: Json, path: string): Cbor {
   const text = typeof value === 'string' ? value.replace(DATA_URL, '') : undefined;
   if (text === undefined || !(BASE64.test(text) || BASE64URL.test(text)) || isCut(text)) {
     throw invalidInput(path, 'Bytes are written in base64, base64url or as a data URL.');

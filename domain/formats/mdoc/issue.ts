@@ -5,16 +5,16 @@ import type { PublicJwk, SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor, MAX_ITEMS } from '../cbor/decode.ts';
 import { embed, encodeCbor } from '../cbor/encode.ts';
-import { checkName, toJson } from '../cbor/to-json.ts';
+import { parsePropertyName, toJson } from '../cbor/to-json.ts';
 import { type Cbor, type CborMap, type EncodedCbor, tdate } from '../cbor/values.ts';
 import { coseKeyOf } from '../cose/key.ts';
 import { buildCoseSign1, HEADER, protectedHeaderOf, sigStructure, x5chainOf } from '../cose/sign1.ts';
 import { claimsTooLarge, MAX_CLAIMS_LENGTH } from '../credential-size.ts';
-import { readElementValue } from './element-values.ts';
+import { parseElementValue } from './element-values.ts';
 
 export type MdocContents = {
   readonly docType: string;
-  /** Elements by namespace, as JSON: see `readElementValue`. */
+  /** Elements by namespace, as JSON: see `parseElementValue`. */
   readonly claimsByNamespace: Readonly<Record<string, JsonObject>>;
   readonly holderKey: PublicJwk;
   /** `chain`: DER in standard base64, leaf first, without the root. */
@@ -22,7 +22,7 @@ export type MdocContents = {
   /** Fractions of seconds are cut off. */
   readonly validity: { readonly signed: Date; readonly validFrom: Date; readonly validUntil: Date };
   readonly status?: { readonly idx: number; readonly uri: string };
-  readonly randomBytes: (length: number) => Buffer;
+  readonly random: (length: number) => Buffer;
 };
 
 export type PreparedMdoc = {
@@ -48,16 +48,15 @@ const SHUFFLE_BYTES = 4;
  *   that mdoc does not know.
  */
 export function prepareMdoc(contents: MdocContents): PreparedMdoc {
-  const { docType, claimsByNamespace, holderKey, signer, validity, status, randomBytes } = contents;
+  const { docType, claimsByNamespace, holderKey, signer, validity, status, random } = contents;
   const deviceKey = coseKeyOf(holderKey);
-  if (deviceKey === undefined)
-    throw invalidInput('holderKey', 'The key is of no kind that an mdoc can hold.');
+  if (deviceKey === undefined) throw invalidInput('holderKey', 'The key is of no kind that an mdoc can hold.');
 
   const nameSpaces = new Map<string, readonly EncodedCbor[]>();
   const valueDigests = new Map<string, CborMap>();
   const salts: string[] = [];
   for (const [namespace, claims] of Object.entries(claimsByNamespace)) {
-    const { items, digests, salts: own } = buildItems(namespace, claims, randomBytes);
+    const { items, digests, salts: own } = buildItems(namespace, claims, random);
     // ISO/IEC 18013-5 section 8.3.2.1.2.2: a namespace that is there has items.
     if (items.length === 0) continue;
     nameSpaces.set(namespace, items);
@@ -91,8 +90,8 @@ const MAX_ELEMENTS = (MAX_ITEMS - 200) / 2;
 const DIGEST_BYTES = 40;
 
 /**
- * Encodes the elements as they would be issued and compares the result with the limits of `openDeviceResponse` and
- * `checkItems`, so that a credential of this service can always be presented to it with all its elements.
+ * Encodes the elements as they would be issued and compares the result with the limits of `parseDeviceResponse` and
+ * `verifyItems`, so that a credential of this service can always be presented to it with all its elements.
  * @throws Failure `invalid_input`
  */
 export function assertMdocWithinLimits(claimsByNamespace: MdocContents['claimsByNamespace']): void {
@@ -103,29 +102,24 @@ export function assertMdocWithinLimits(claimsByNamespace: MdocContents['claimsBy
   let elements = 0;
   for (const [namespace, claims] of Object.entries(claimsByNamespace)) {
     for (const [name, value] of Object.entries(claims)) {
-      const elementValue = readElementValue(namespace, name, value);
+      const elementValue = parseElementValue(namespace, name, value);
       const item = { random, digestID: MAX_ELEMENTS, elementValue, elementIdentifier: name };
       bytes += DIGEST_BYTES + readableLength(item, `claims.${namespace}.${name}`);
       elements++;
     }
   }
-  if (elements > MAX_ELEMENTS) {
-    throw invalidInput('claims', `An mdoc has at most ${MAX_ELEMENTS} elements; these are ${elements}.`);
-  }
+  if (elements > MAX_ELEMENTS) throw invalidInput('claims', `An mdoc has at most ${MAX_ELEMENTS} elements; these are ${elements}.`);
   const length = Math.ceil((bytes * 4) / 3);
   if (length > MAX_CLAIMS_LENGTH) throw invalidInput('claims', claimsTooLarge(length));
 }
 
 /** @returns bytes of the encoded item. @throws Failure `invalid_input` when a verifier could not read it. */
-function readableLength(
-  item: { readonly elementIdentifier: string; readonly elementValue: Cbor },
-  path: string,
-) {
+function readableLength(item: { readonly elementIdentifier: string; readonly elementValue: Cbor }, path: string) {
   const encoded = embed(encodeCbor(item as unknown as Cbor));
   // An item that is too large by itself is reported with the size of all claims.
   if (encoded.content.length > MAX_CLAIMS_LENGTH) return encoded.whole.length;
   try {
-    checkName(item.elementIdentifier);
+    parsePropertyName(item.elementIdentifier);
     decodeCbor(encoded.content);
     toJson(item.elementValue);
   } catch (error) {
@@ -148,26 +142,21 @@ export function sealMdoc(prepared: PreparedMdoc, signature: Uint8Array): string 
 function buildItems(
   namespace: string,
   claims: JsonObject,
-  randomBytes: MdocContents['randomBytes'],
+  random: MdocContents['random'],
 ): { readonly items: readonly EncodedCbor[]; readonly digests: CborMap; readonly salts: readonly string[] } {
   const entries = Object.entries(claims);
   // One call for all: asking the generator once per element costs more than hashing it.
-  const random = randomBytes(entries.length * (RANDOM_BYTES + SHUFFLE_BYTES));
+  const bytes = random(entries.length * (RANDOM_BYTES + SHUFFLE_BYTES));
   // ISO/IEC 18013-5 section 9.1.2.4: the numbers must not tell the order of the elements.
-  const ids = shuffledIds(random.subarray(entries.length * RANDOM_BYTES));
+  const ids = shuffledIds(bytes.subarray(entries.length * RANDOM_BYTES));
   const digests: [number, Buffer][] = [];
   const salts: string[] = [];
   const items = entries.map(([name, value], index) => {
-    const salt = random.subarray(index * RANDOM_BYTES, (index + 1) * RANDOM_BYTES);
+    const salt = bytes.subarray(index * RANDOM_BYTES, (index + 1) * RANDOM_BYTES);
     salts.push(salt.toString('latin1'));
     const digestID = ids[index] ?? index;
     const item = embed(
-      encodeCbor({
-        random: salt,
-        digestID,
-        elementValue: readElementValue(namespace, name, value),
-        elementIdentifier: name,
-      }),
+      encodeCbor({ random: salt, digestID, elementValue: parseElementValue(namespace, name, value), elementIdentifier: name }),
     );
     // ISO/IEC 18013-5 section 9.1.2.5: over tag, head of the byte string and content
     digests.push([digestID, sha256(item.whole)]);

@@ -2,11 +2,11 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { JsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
-import { checkName, toJson } from '../cbor/to-json.ts';
+import { parsePropertyName, toJson } from '../cbor/to-json.ts';
 import { type Cbor, type EncodedCbor, isBytes, isMap, isUint } from '../cbor/values.ts';
 import { emptyElements, setLazily } from './lazy-element.ts';
 import type { MobileSecurityObject } from './mso.ts';
-import { type OpenedMdoc, requireMap } from './open.ts';
+import { type OpenedMdoc, parseMap } from './parse.ts';
 
 /**
  * Elements as JSON, by namespace. Each is converted when somebody looks at it: what nobody asked for may have no JSON form,
@@ -22,30 +22,22 @@ const MAX_DIGEST_ID = 2 ** 31 - 1;
  * @throws Refusal `digest_mismatch`, also for an unknown namespace or number; `duplicate_element`,
  *   `duplicate_digest` or `malformed`.
  */
-export function checkItems(items: OpenedMdoc['items'], mso: MobileSecurityObject): JsonNameSpaces {
+export function verifyItems(items: OpenedMdoc['items'], mso: MobileSecurityObject): JsonNameSpaces {
   const nameSpaces: Record<string, JsonObject> = {};
-  for (const [namespace, members] of items) {
-    nameSpaces[checkName(namespace)] = checkNameSpace(namespace, members, mso);
-  }
+  for (const [namespace, members] of items) nameSpaces[parsePropertyName(namespace)] = verifyNameSpace(namespace, members, mso);
   return nameSpaces;
 }
 
-function checkNameSpace(
-  namespace: string,
-  items: readonly EncodedCbor[],
-  mso: MobileSecurityObject,
-): JsonObject {
+function verifyNameSpace(namespace: string, items: readonly EncodedCbor[], mso: MobileSecurityObject): JsonObject {
   const digests = mso.valueDigests.get(namespace);
   const elements = emptyElements();
   const ids = new Set<number>();
   for (const encoded of items) {
-    const { digestID, name, value } = readItem(encoded.content);
+    const { digestID, name, value } = parseItem(encoded.content);
     const digest = isMap(digests) ? digests.get(digestID) : undefined;
     // ISO/IEC 18013-5 section 9.1.2.5: over tag, head of the byte string and content, as received
     const actual = hash(mso.hashName, encoded.whole, 'buffer');
-    if (!isBytes(digest) || digest.length !== actual.length || !timingSafeEqual(digest, actual)) {
-      throw new Refusal('digest_mismatch');
-    }
+    if (!isBytes(digest) || digest.length !== actual.length || !timingSafeEqual(digest, actual)) throw new Refusal('digest_mismatch');
     if (Object.hasOwn(elements, name)) throw new Refusal('duplicate_element', name);
     if (ids.has(digestID)) throw new Refusal('duplicate_digest');
     ids.add(digestID);
@@ -55,15 +47,15 @@ function checkNameSpace(
 }
 
 /** What items are called, before anybody holds them against their digests. @throws Refusal `malformed`. */
-export function readElementNames(items: readonly EncodedCbor[]): readonly string[] {
-  return items.map(({ content }) => readItem(content).name);
+export function parseElementNames(items: readonly EncodedCbor[]): readonly string[] {
+  return items.map(({ content }) => parseItem(content).name);
 }
 
 type Item = { readonly digestID: number; readonly name: string; readonly value: Cbor };
 
 /** IssuerSignedItem of ISO/IEC 18013-5 section 8.3.2.1.2.2. */
-function readItem(content: Buffer): Item {
-  const item = requireMap(decodeCbor(content), 'an item');
+function parseItem(content: Buffer): Item {
+  const item = parseMap(decodeCbor(content), 'an item');
   const digestID = item.get('digestID');
   const random = item.get('random');
   // ISO/IEC 18013-5 section 9.1.2.4
@@ -71,5 +63,5 @@ function readItem(content: Buffer): Item {
   // ISO/IEC 18013-5 section 9.1.2.5
   if (!isBytes(random) || random.length < MIN_RANDOM_BYTES) throw new Refusal('malformed', 'random');
   if (!item.has('elementValue')) throw new Refusal('malformed', 'elementValue');
-  return { digestID, name: checkName(item.get('elementIdentifier')), value: item.get('elementValue') };
+  return { digestID, name: parsePropertyName(item.get('elementIdentifier')), value: item.get('elementValue') };
 }

@@ -2,7 +2,7 @@ import { CLOCK_TOLERANCE_MS } from '../../shared/clock-tolerance.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { decodeCbor } from '../cbor/decode.ts';
 import { type Cbor, type CborMap, EncodedCbor, isArray, isMap, TAG, Tagged } from '../cbor/values.ts';
-import { requireMap, requireVersion } from './open.ts';
+import { assertVersion, parseMap } from './parse.ts';
 
 /** The hashes of ISO/IEC 18013-5 section 9.1.2.5, by the names that node:crypto has for them. */
 const HASHES: ReadonlyMap<Cbor, string> = new Map([
@@ -13,18 +13,10 @@ const HASHES: ReadonlyMap<Cbor, string> = new Map([
 
 const TDATE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
-export type ValidityInfo = {
-  readonly signed: Date;
-  readonly validFrom: Date;
-  readonly validUntil: Date;
-  readonly expectedUpdate?: Date;
-};
+export type ValidityInfo = { readonly signed: Date; readonly validFrom: Date; readonly validUntil: Date; readonly expectedUpdate?: Date };
 
 /** What a device may sign by itself (ISO/IEC 18013-5 section 9.1.2.4, `KeyAuthorizations`). */
-export type KeyAuthorizations = {
-  readonly nameSpaces: ReadonlySet<Cbor>;
-  readonly dataElements: ReadonlyMap<Cbor, ReadonlySet<Cbor>>;
-};
+export type KeyAuthorizations = { readonly nameSpaces: ReadonlySet<Cbor>; readonly dataElements: ReadonlyMap<Cbor, ReadonlySet<Cbor>> };
 
 /** What the issuer signed (ISO/IEC 18013-5 section 9.1.2.4). */
 export type MobileSecurityObject = {
@@ -44,58 +36,54 @@ export type MobileSecurityObject = {
  * Reads the verified payload of `issuerAuth`.
  * @throws Refusal `malformed`, `unsupported_version` or `unsupported_hash`.
  */
-export function readMso(payload: Buffer): MobileSecurityObject {
+export function parseMso(payload: Buffer): MobileSecurityObject {
   const outer = decodeCbor(payload);
   // ISO/IEC 18013-5 section 9.1.2.4: MobileSecurityObjectBytes have tag 24.
   if (!(outer instanceof EncodedCbor)) throw new Refusal('malformed', 'the payload has no tag 24');
-  const mso = requireMap(decodeCbor(outer.content), 'the security object');
-  requireVersion(mso.get('version'));
+  const mso = parseMap(decodeCbor(outer.content), 'the security object');
+  assertVersion(mso.get('version'));
   const hashName = HASHES.get(mso.get('digestAlgorithm'));
   if (hashName === undefined) throw new Refusal('unsupported_hash');
   const docType = mso.get('docType');
   if (typeof docType !== 'string') throw new Refusal('malformed', 'docType of the security object');
-  const keyInfo = requireMap(mso.get('deviceKeyInfo'), 'deviceKeyInfo');
+  const keyInfo = parseMap(mso.get('deviceKeyInfo'), 'deviceKeyInfo');
   return {
     docType,
     hashName,
-    valueDigests: requireMap(mso.get('valueDigests'), 'valueDigests'),
+    valueDigests: parseMap(mso.get('valueDigests'), 'valueDigests'),
     deviceKey: keyInfo.get('deviceKey'),
-    authorizations: readAuthorizations(keyInfo.get('keyAuthorizations')),
-    validity: readValidity(requireMap(mso.get('validityInfo'), 'validityInfo')),
+    authorizations: parseAuthorizations(keyInfo.get('keyAuthorizations')),
+    validity: parseValidity(parseMap(mso.get('validityInfo'), 'validityInfo')),
     ...(mso.has('status') && { status: mso.get('status') }),
   };
 }
 
-function readValidity(info: CborMap): ValidityInfo {
+function parseValidity(info: CborMap): ValidityInfo {
   const validity = {
-    signed: readTdate(info.get('signed'), 'signed'),
-    validFrom: readTdate(info.get('validFrom'), 'validFrom'),
-    validUntil: readTdate(info.get('validUntil'), 'validUntil'),
+    signed: parseTdate(info.get('signed'), 'signed'),
+    validFrom: parseTdate(info.get('validFrom'), 'validFrom'),
+    validUntil: parseTdate(info.get('validUntil'), 'validUntil'),
   };
-  return info.has('expectedUpdate')
-    ? { ...validity, expectedUpdate: readTdate(info.get('expectedUpdate'), 'expectedUpdate') }
-    : validity;
+  return info.has('expectedUpdate') ? { ...validity, expectedUpdate: parseTdate(info.get('expectedUpdate'), 'expectedUpdate') } : validity;
 }
 
 /** ISO/IEC 18013-5 section 9.1.2.4: tag 0, UTC, no fractions of seconds. */
-function readTdate(value: Cbor, what: string): Date {
+function parseTdate(value: Cbor, what: string): Date {
   const text = value instanceof Tagged && value.tag === TAG.dateTime ? value.value : undefined;
   const time = typeof text === 'string' && TDATE.test(text) ? new Date(text) : undefined;
   if (time === undefined || Number.isNaN(time.getTime())) throw new Refusal('malformed', what);
   return time;
 }
 
-function readAuthorizations(value: Cbor): KeyAuthorizations {
+function parseAuthorizations(value: Cbor): KeyAuthorizations {
   if (value === undefined) return { nameSpaces: new Set(), dataElements: new Map() };
-  const map = requireMap(value, 'keyAuthorizations');
+  const map = parseMap(value, 'keyAuthorizations');
   const nameSpaces = map.get('nameSpaces');
   const dataElements = map.get('dataElements');
   if (dataElements !== undefined && !isMap(dataElements)) throw new Refusal('malformed', 'dataElements');
   return {
     nameSpaces: readNames(nameSpaces),
-    dataElements: new Map(
-      [...(dataElements ?? [])].map(([namespace, names]) => [namespace, readNames(names)]),
-    ),
+    dataElements: new Map([...(dataElements ?? [])].map(([namespace, names]) => [namespace, readNames(names)])),
   };
 }
 
@@ -109,7 +97,7 @@ function readNames(value: Cbor): ReadonlySet<Cbor> {
  * Holds the times of a credential against `now` and the validity of the certificate that signed it.
  * @throws Refusal `credential_expired`, `credential_not_yet_valid` or `signed_outside_certificate`.
  */
-export function checkValidity(
+export function assertValidity(
   { signed, validFrom, validUntil }: ValidityInfo,
   signer: { readonly notBefore: Date; readonly notAfter: Date },
   now: Date,

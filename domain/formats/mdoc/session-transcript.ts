@@ -39,10 +39,7 @@ export function interactiveTranscript(request: Encryption & { readonly endpoint:
  * ISO/IEC TS 18013-7 section C.5.
  * @param encryptionInfo exactly as it stood in the request.
  */
-export function isoMdocTranscript(request: {
-  readonly encryptionInfo: string;
-  readonly origin: string;
-}): Buffer {
+export function isoMdocTranscript(request: { readonly encryptionInfo: string; readonly origin: string }): Buffer {
   return transcript('dcapi', [request.encryptionInfo, request.origin]);
 }
 

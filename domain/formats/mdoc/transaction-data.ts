@@ -23,34 +23,27 @@ export type ExpectedTransactionData = ConfirmingElement & {
  * @returns the confirmed texts.
  * @throws Refusal `transaction_data_missing`, `transaction_data_mismatch`.
  */
-export function checkDeviceTransactionData(
-  deviceSigned: JsonNameSpaces,
-  expected: readonly ExpectedTransactionData[],
-): readonly string[] {
+export function verifyDeviceTransactionData(deviceSigned: JsonNameSpaces, expected: readonly ExpectedTransactionData[]): readonly string[] {
   const confirmed = new Set<string>();
   const byElement = Map.groupBy(expected, (one) => JSON.stringify([one.namespace, one.element]));
   for (const own of byElement.values()) {
     const { namespace = '', element = '' } = own[0] ?? {};
     const value = deviceSigned[namespace]?.[element];
     if (value === undefined) continue;
-    for (const found of readHashes(value)) {
+    for (const found of parseHashes(value)) {
       const entry = own.find((one) => hashesOf(one).includes(found));
       if (entry === undefined) throw new Refusal('transaction_data_mismatch', 'unknown hash');
       confirmed.add(entry.text);
     }
   }
   const missing = expected.find(({ required, text }) => required && !confirmed.has(text));
-  if (missing !== undefined) {
-    throw new Refusal('transaction_data_missing', `${missing.namespace} ${missing.element}`);
-  }
+  if (missing !== undefined) throw new Refusal('transaction_data_missing', `${missing.namespace} ${missing.element}`);
   return [...confirmed];
 }
 
-function readHashes(value: Json): readonly string[] {
+function parseHashes(value: Json): readonly string[] {
   const list = Array.isArray(value) ? value : [value];
-  if (!isTexts(list) || list.length === 0) {
-    throw new Refusal('transaction_data_mismatch', 'not a hash');
-  }
+  if (!isTexts(list) || list.length === 0) throw new Refusal('transaction_data_mismatch', 'not a hash');
   return list;
 }
 

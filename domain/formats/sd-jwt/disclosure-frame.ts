@@ -24,7 +24,7 @@ const MAX_DECOYS = 100;
  * @param path where the frame stands in the caller's document.
  * @throws Failure `invalid_input` when it is malformed or hides a claim that has to stay visible.
  */
-export function readDisclosureFrame(value: unknown, path = 'disclosureFrame', depth = 1): Frame {
+export function parseDisclosureFrame(value: unknown, path = 'disclosureFrame', depth = 1): Frame {
   if (!isJsonObject(value)) throw invalidInput(path, 'A disclosure frame is an object.');
   if (depth > MAX_FRAME_DEPTH) throw invalidInput(path, `A frame nests at most ${MAX_FRAME_DEPTH} levels.`);
 
@@ -34,40 +34,34 @@ export function readDisclosureFrame(value: unknown, path = 'disclosureFrame', de
     const childPath = `${path}.${name}`;
     if (RESERVED_NAMES.has(name)) throw invalidInput(childPath, `"${name}" is a reserved name.`);
     // SD-JWT VC section 2.2.2.3: this includes all members of these claims.
-    if (depth === 1 && NEVER_DISCLOSABLE.has(name)) {
-      throw invalidInput(childPath, `"${name}" cannot be selectively disclosable.`);
-    }
-    children.set(name, readDisclosureFrame(child, childPath, depth + 1));
+    if (depth === 1 && NEVER_DISCLOSABLE.has(name)) throw invalidInput(childPath, `"${name}" cannot be selectively disclosable.`);
+    children.set(name, parseDisclosureFrame(child, childPath, depth + 1));
   }
   return {
-    hidden: readHidden(value['_sd'], `${path}._sd`, depth === 1),
-    decoys: readDecoys(value['_sd_decoy'], `${path}._sd_decoy`),
+    hidden: parseHidden(value['_sd'], `${path}._sd`, depth === 1),
+    decoys: parseDecoys(value['_sd_decoy'], `${path}._sd_decoy`),
     children,
   };
 }
 
-function readHidden(value: unknown, path: string, isRoot: boolean): ReadonlySet<string | number> {
+function parseHidden(value: unknown, path: string, isRoot: boolean): ReadonlySet<string | number> {
   const hidden = new Set<string | number>();
   if (value === undefined) return hidden;
   if (!Array.isArray(value)) throw invalidInput(path, '"_sd" is an array of names or positions.');
 
   for (const entry of value as readonly unknown[]) {
     const isPosition = typeof entry === 'number' && Number.isSafeInteger(entry) && entry >= 0;
-    if (typeof entry !== 'string' && !isPosition) {
-      throw invalidInput(path, '"_sd" holds member names, or positions counted from 0.');
-    }
+    if (typeof entry !== 'string' && !isPosition) throw invalidInput(path, '"_sd" holds member names, or positions counted from 0.');
     if (RESERVED_NAMES.has(String(entry))) throw invalidInput(path, `"${entry}" is a reserved name.`);
     // SD-JWT VC section 2.2.2.3
-    if (isRoot && NEVER_DISCLOSABLE.has(String(entry))) {
-      throw invalidInput(path, `"${entry}" cannot be selectively disclosable.`);
-    }
+    if (isRoot && NEVER_DISCLOSABLE.has(String(entry))) throw invalidInput(path, `"${entry}" cannot be selectively disclosable.`);
     if (hidden.has(entry as string | number)) throw invalidInput(path, `"${entry}" stands there twice.`);
     hidden.add(entry as string | number);
   }
   return hidden;
 }
 
-function readDecoys(value: unknown, path: string): number {
+function parseDecoys(value: unknown, path: string): number {
   if (value === undefined) return 0;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_DECOYS) return value;
   throw invalidInput(path, `"_sd_decoy" is a number from 0 to ${MAX_DECOYS}.`);

@@ -1,12 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  decodeJson,
-  isJsonObject,
-  isMemberName,
-  type Json,
-  type JsonObject,
-  type JsonPrimitive,
-} from '../../shared/json.ts';
+import { decodeJson, isJsonObject, isMemberName, type Json, type JsonObject, type JsonPrimitive } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
 import { MAX_DEPTH, RESERVED_NAMES } from './claim-names.ts';
 import { MAX_DISCLOSURE_MEMBERS } from './limits.ts';
@@ -65,7 +58,7 @@ export function processDisclosures(payload: JsonObject, disclosures: readonly st
     const digest = hash(hashName, text, 'base64url');
     // RFC 9901 section 7.1 step 4
     if (byDigest.has(digest)) throw new Refusal('duplicate_disclosure');
-    byDigest.set(digest, readDisclosure(text));
+    byDigest.set(digest, parseDisclosure(text));
   }
 
   const work: Work = { byDigest, seen: new Set(), disclosedNames: new Set(), used: 0 };
@@ -76,7 +69,7 @@ export function processDisclosures(payload: JsonObject, disclosures: readonly st
 }
 
 /** RFC 9901 sections 4.2.1 and 4.2.2 */
-function readDisclosure(text: string): Disclosure {
+function parseDisclosure(text: string): Disclosure {
   const parts = decodeJson(text, MAX_DEPTH + 1, MAX_DISCLOSURE_MEMBERS);
   if (!Array.isArray(parts)) {
     const form = `a JSON array of at most ${MAX_DISCLOSURE_MEMBERS} members and entries`;
@@ -85,9 +78,7 @@ function readDisclosure(text: string): Disclosure {
   const [salt, second, third] = parts as readonly Json[];
   if (typeof salt !== 'string' || second === undefined) throw new Refusal('malformed_disclosure');
   if (parts.length === 2) return { value: second };
-  if (parts.length !== 3 || typeof second !== 'string' || third === undefined) {
-    throw new Refusal('malformed_disclosure');
-  }
+  if (parts.length !== 3 || typeof second !== 'string' || third === undefined) throw new Refusal('malformed_disclosure');
   return { name: second, value: third };
 }
 
@@ -103,9 +94,7 @@ function redeem(digest: string, work: Work): Disclosure | undefined {
 
 function processValue(value: Json, work: Work, depth: number, name?: string): Disclosed {
   if (typeof value !== 'object' || value === null) return value;
-  return Array.isArray(value)
-    ? processArray(value as readonly Json[], work, depth)
-    : processObject(value as JsonObject, work, depth, name);
+  return Array.isArray(value) ? processArray(value as readonly Json[], work, depth) : processObject(value as JsonObject, work, depth, name);
 }
 
 /** @param parent name of the claim whose value it is. */
@@ -130,11 +119,7 @@ function processObject(source: JsonObject, work: Work, depth: number, parent?: s
 function insertDisclosed(
   source: JsonObject,
   result: Record<string, Disclosed>,
-  {
-    work,
-    depth,
-    parent,
-  }: { readonly work: Work; readonly depth: number; readonly parent: string | undefined },
+  { work, depth, parent }: { readonly work: Work; readonly depth: number; readonly parent: string | undefined },
 ): void {
   const digests = source['_sd'];
   // RFC 9901 section 4.2.4.1
@@ -159,9 +144,7 @@ function processArray(source: readonly Json[], work: Work, depth: number): Discl
     if (!isJsonObject(member) || !Object.hasOwn(member, '...')) return processValue(member, work, depth + 1);
     const digest = member['...'];
     // RFC 9901 section 4.2.4.2: no other key
-    if (typeof digest !== 'string' || Object.keys(member).length !== 1) {
-      throw new Refusal('malformed_array_digest');
-    }
+    if (typeof digest !== 'string' || Object.keys(member).length !== 1) throw new Refusal('malformed_array_digest');
     const disclosure = redeem(digest, work);
     if (disclosure === undefined) return UNDISCLOSED;
     // RFC 9901 section 7.1 step 3c

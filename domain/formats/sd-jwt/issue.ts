@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { encodeBase64url } from '../../shared/base64url.ts';
-import { type FieldError, fieldFaults, invalidInput } from '../../shared/failure.ts';
+import { collectFieldErrors, type FieldError, invalidInput } from '../../shared/failure.ts';
 import { holdsAtMost, isJsonObject, isMemberName, type Json, type JsonObject } from '../../shared/json.ts';
 import { claimsTooLarge, MAX_CLAIMS_LENGTH } from '../credential-size.ts';
 import { buildSigningInput, joinCompact } from '../jose/compact.ts';
@@ -17,7 +17,7 @@ export type SdJwtContents = {
   readonly claims: JsonObject;
   /** Absent: nothing is selectively disclosable. */
   readonly frame?: Frame;
-  readonly randomBytes: (length: number) => Buffer;
+  readonly random: (length: number) => Buffer;
 };
 
 export type PreparedSdJwt = {
@@ -37,12 +37,12 @@ const MAX_CLAIM_DEPTH = 24;
  * @throws Failure `invalid_input` when a claim has a reserved name or the frame does not fit the claims.
  */
 export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
-  const { header, alwaysVisible, claims, frame, randomBytes } = contents;
+  const { header, alwaysVisible, claims, frame, random } = contents;
   for (const name of Object.keys(claims)) {
     if (Object.hasOwn(alwaysVisible, name)) throw setByIssuer(name);
   }
   // One call for all salts: asking the generator once per claim costs more than hashing it.
-  const count = checkClaims(claims, frame);
+  const count = countClaimSalts(claims, frame);
   if (frame === undefined) {
     return {
       signingInput: buildSigningInput(header, { ...alwaysVisible, ...claims }),
@@ -52,15 +52,13 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
   }
 
   const work = { salts: '', at: 0, disclosures: [] as string[] };
-  if (count > 0) work.salts = encodeBase64url(randomBytes(count * SALT_BYTES));
+  if (count > 0) work.salts = encodeBase64url(random(count * SALT_BYTES));
 
   const visible = hideMembers(claims, frame, work);
   const payload: Record<string, Json> = { ...alwaysVisible, ...visible };
   // RFC 9901 section 4.1.1: only at the top level.
   if (count > 0) payload['_sd_alg'] = 'sha-256';
-  const salts = Array.from({ length: count }, (_, index) =>
-    work.salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH),
-  );
+  const salts = Array.from({ length: count }, (_, index) => work.salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH));
   return { signingInput: buildSigningInput(header, payload), disclosures: work.disclosures, salts };
 }
 
@@ -68,8 +66,8 @@ export function prepareSdJwt(contents: SdJwtContents): PreparedSdJwt {
  * The reasons why claims cannot be issued under a frame: reserved names, another shape, or more than a verifier accepts.
  * Paths begin with a dot, or are empty for all of the claims.
  */
-export function sdJwtFaults(claims: JsonObject, frame: Frame | undefined): readonly FieldError[] {
-  return fieldFaults(() => assertWithinLimits(claims, frame, checkClaims(claims, frame)), 'claims');
+export function findSdJwtClaimProblems(claims: JsonObject, frame: Frame | undefined): readonly FieldError[] {
+  return collectFieldErrors(() => assertWithinLimits(claims, frame, countClaimSalts(claims, frame)), 'claims');
 }
 
 /** Claims below both numbers are far from every limit, so they are not encoded to find out. */
@@ -79,9 +77,9 @@ const FEW_SALTS = 200;
 const PROTOCOL_MEMBERS = 100;
 
 /**
- * Encodes the claims as they would be issued and compares the result with the limits of `openSdJwt` and
+ * Encodes the claims as they would be issued and compares the result with the limits of `parseSdJwt` and
  * `processDisclosures`, so that a credential of this service can always be presented to it with all its disclosures.
- * @param saltCount as `checkClaims` returns it. @throws Failure `invalid_input`
+ * @param saltCount as `countClaimSalts` returns it. @throws Failure `invalid_input`
  */
 function assertWithinLimits(claims: JsonObject, frame: Frame | undefined, saltCount: number): void {
   if (saltCount <= FEW_SALTS && JSON.stringify(claims).length <= SMALL_CLAIMS_LENGTH) return;
@@ -100,10 +98,7 @@ function assertWithinLimits(claims: JsonObject, frame: Frame | undefined, saltCo
     disclosures.every((text) => holdsAtMost(decodedText(text), MAX_DISCLOSURE_MEMBERS));
   if (isReadable) return;
   const limits = `${MAX_ISSUER_MEMBERS - PROTOCOL_MEMBERS} in what is always visible, ${MAX_DISCLOSURE_MEMBERS} in one disclosure`;
-  throw invalidInput(
-    'claims',
-    `The claims have too many members, entries, commas or escapes; at most ${limits}.`,
-  );
+  throw invalidInput('claims', `The claims have too many members, entries, commas or escapes; at most ${limits}.`);
 }
 
 function decodedText(disclosure: string): string {
@@ -111,12 +106,12 @@ function decodedText(disclosure: string): string {
 }
 
 /** @returns how many salts it takes. @throws Failure `invalid_input` */
-function checkClaims(claims: JsonObject, frame: Frame | undefined): number {
+function countClaimSalts(claims: JsonObject, frame: Frame | undefined): number {
   for (const name of Object.keys(claims)) {
     // What the issuer's protocol says is not for the subject's data to override.
     if (PROTOCOL_CLAIMS.has(name)) throw setByIssuer(name);
   }
-  checkNames(claims, 'claims', 1);
+  assertNames(claims, 'claims', 1);
   return frame === undefined ? 0 : countSalts(claims, frame, 'claims');
 }
 
@@ -131,18 +126,17 @@ export function sealSdJwt(prepared: PreparedSdJwt, signature: Uint8Array): strin
   return text;
 }
 
-function checkNames(value: Json, path: string, depth: number, parent?: string): void {
+function assertNames(value: Json, path: string, depth: number, parent?: string): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > MAX_CLAIM_DEPTH) throw invalidInput(path, `Claims nest at most ${MAX_CLAIM_DEPTH} levels.`);
   if (Array.isArray(value)) {
-    for (const member of value) checkNames(member, path, depth + 1);
+    for (const member of value) assertNames(member, path, depth + 1);
     return;
   }
   for (const [name, member] of Object.entries(value)) {
     // RFC 9901 section 4.1: these names mean something else to the one who reads the credential.
-    if (RESERVED_NAMES.has(name) || !isMemberName(name, parent))
-      throw invalidInput(`${path}.${name}`, `"${name}" is a reserved name.`);
-    if (typeof member === 'object') checkNames(member, `${path}.${name}`, depth + 1, name);
+    if (RESERVED_NAMES.has(name) || !isMemberName(name, parent)) throw invalidInput(`${path}.${name}`, `"${name}" is a reserved name.`);
+    if (typeof member === 'object') assertNames(member, `${path}.${name}`, depth + 1, name);
   }
 }
 
@@ -150,8 +144,7 @@ function checkNames(value: Json, path: string, depth: number, parent?: string): 
 function countSalts(value: Json, frame: Frame, path: string): number {
   let count = frame.decoys;
   const isArray = Array.isArray(value);
-  if (!isArray && !isJsonObject(value))
-    throw invalidInput(path, 'The disclosure frame expects members here.');
+  if (!isArray && !isJsonObject(value)) throw invalidInput(path, 'The disclosure frame expects members here.');
   for (const key of frame.hidden) {
     if (isArray !== (typeof key === 'number')) {
       throw invalidInput(path, 'A disclosure frame names members of objects and positions of arrays.');
@@ -186,9 +179,7 @@ function digestOf(text: string): string {
 /** Children first, so that a hidden value contains its own digests already (RFC 9901 section 4.2.6). */
 function hideBelow(value: Json, frame: Frame | undefined, work: Work): Json {
   if (frame === undefined || typeof value !== 'object' || value === null) return value;
-  return Array.isArray(value)
-    ? hidePositions(value, frame, work)
-    : hideMembers(value as JsonObject, frame, work);
+  return Array.isArray(value) ? hidePositions(value, frame, work) : hideMembers(value as JsonObject, frame, work);
 }
 
 function hideMembers(claims: JsonObject, frame: Frame, work: Work): JsonObject {
@@ -201,9 +192,7 @@ function hideMembers(claims: JsonObject, frame: Frame, work: Work): JsonObject {
       const disclosure = encodeBase64url(`["${salt}",${JSON.stringify(name)},${JSON.stringify(value)}]`);
       work.disclosures.push(disclosure);
       digests.push(digestOf(disclosure));
-    } else {
-      visible[name] = value;
-    }
+    } else visible[name] = value;
   }
   for (let decoy = decoysFor(claims, frame); decoy > 0; decoy--) digests.push(digestOf(nextSalt(work)));
   // RFC 9901 section 4.2.4.1: the order must not tell the order of the claims.
@@ -221,8 +210,7 @@ function hidePositions(values: readonly Json[], frame: Frame, work: Work): Json[
     return { '...': digestOf(disclosure) };
   });
   // Decoys follow the members, so that a position keeps its meaning for path queries.
-  for (let decoy = decoysFor(values, frame); decoy > 0; decoy--)
-    visible.push({ '...': digestOf(nextSalt(work)) });
+  for (let decoy = decoysFor(values, frame); decoy > 0; decoy--) visible.push({ '...': digestOf(nextSalt(work)) });
   return visible;
 }
 

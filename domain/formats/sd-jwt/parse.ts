@@ -22,7 +22,7 @@ const DISCLOSURE = /^[A-Za-z0-9_-]+$/;
  * Splits a presentation at `~`. The JSON serialization (RFC 9901 section 8) is not supported.
  * @throws Refusal `malformed` for anything that does not have the form, or exceeds a limit.
  */
-export function openSdJwt(text: string): OpenedSdJwt {
+export function parseSdJwt(text: string): OpenedSdJwt {
   if (text.length > MAX_PRESENTATION_LENGTH) {
     throw new Refusal('malformed', `too long: at most ${MAX_PRESENTATION_LENGTH} characters are accepted`);
   }
@@ -33,14 +33,10 @@ export function openSdJwt(text: string): OpenedSdJwt {
   // One part more than allowed is enough to know that there are too many.
   const parts = boundText.slice(0, -1).split('~', MAX_DISCLOSURES + 2);
   const [issuerText = '', ...disclosures] = parts;
-  if (disclosures.length > MAX_DISCLOSURES) {
-    throw new Refusal('malformed', `too many disclosures: at most ${MAX_DISCLOSURES} are accepted`);
-  }
-  if (!disclosures.every((disclosure) => DISCLOSURE.test(disclosure))) {
-    throw new Refusal('malformed', 'a part is not a disclosure');
-  }
+  if (disclosures.length > MAX_DISCLOSURES) throw new Refusal('malformed', `too many disclosures: at most ${MAX_DISCLOSURES} are accepted`);
+  if (!disclosures.every((disclosure) => DISCLOSURE.test(disclosure))) throw new Refusal('malformed', 'a part is not a disclosure');
 
-  const issuer = openPart(issuerText, 'the issuer-signed JWT');
+  const issuer = parsePart(issuerText, 'the issuer-signed JWT');
   const { x5c } = issuer.header;
   if (Array.isArray(x5c) && x5c.length > MAX_CERTIFICATES) {
     throw new Refusal('malformed', `x5c is too long: at most ${MAX_CERTIFICATES} certificates are accepted`);
@@ -48,19 +44,11 @@ export function openSdJwt(text: string): OpenedSdJwt {
 
   const binding = text.slice(lastTilde + 1);
   if (binding === '') return { issuer, disclosures, boundText };
-  return { issuer, disclosures, boundText, keyBinding: openPart(binding, 'the key binding JWT') };
+  return { issuer, disclosures, boundText, keyBinding: parsePart(binding, 'the key binding JWT') };
 }
 
-function openPart(text: string, what: string): CompactJws {
-  const jws = parseCompactJws(text, {
-    length: MAX_PRESENTATION_LENGTH,
-    headerBytes: HEADER_BYTES,
-    members: MAX_ISSUER_MEMBERS,
-  });
-  if (jws === undefined)
-    throw new Refusal(
-      'malformed',
-      `${what} does not have its form, or has more than ${MAX_ISSUER_MEMBERS} members`,
-    );
+function parsePart(text: string, what: string): CompactJws {
+  const jws = parseCompactJws(text, { length: MAX_PRESENTATION_LENGTH, headerBytes: HEADER_BYTES, members: MAX_ISSUER_MEMBERS });
+  if (jws === undefined) throw new Refusal('malformed', `${what} does not have its form, or has more than ${MAX_ISSUER_MEMBERS} members`);
   return jws;
 }

@@ -1,48 +1,38 @@
 import { CLOCK_TOLERANCE_SECONDS } from '../../shared/clock-tolerance.ts';
 import { defined } from '../../shared/defined.ts';
 import { isJsonObject, isTexts, type Json, type JsonObject } from '../../shared/json.ts';
-import { algorithmOf, type PublicJwk, readPublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
+import { algorithmOf, type PublicJwk, parsePublicJwk, type SigningAlgorithm } from '../../shared/jwk.ts';
 import { Refusal, type RefusalReason } from '../../shared/refusal.ts';
-import { readAlgorithm, readX5c } from '../jose/compact.ts';
+import { parseAlgorithm, parseX5c } from '../jose/compact.ts';
 import { NEVER_DISCLOSABLE } from './claim-names.ts';
 import type { ProcessedClaims } from './disclosures.ts';
 
 /** What the issuer says about the credential itself. Times are NumericDates (RFC 7519 section 2). */
-export type SdJwtVc = {
-  readonly vct: string;
-  readonly iss?: string;
-  readonly iat?: number;
-  readonly nbf?: number;
-  readonly exp?: number;
-};
+export type SdJwtVc = { readonly vct: string; readonly iss?: string; readonly iat?: number; readonly nbf?: number; readonly exp?: number };
 
 /**
  * Checks the header of the issuer-signed JWT (SD-JWT VC section 2.2.1).
  * @returns the algorithm it announces, which must still be the one of the issuer's key.
  */
-export function checkIssuerHeader(header: JsonObject, allowed: readonly string[]): SigningAlgorithm {
+export function parseIssuerHeader(header: JsonObject, allowed: readonly string[]): SigningAlgorithm {
   const { typ } = header;
   const type = typeof typ === 'string' ? typ.toLowerCase() : undefined;
   // SD-JWT VC section 2.2.1; RFC 7515 section 4.1.9 lets "application/" be left out.
   if (type !== 'dc+sd-jwt' && type !== 'application/dc+sd-jwt') throw new Refusal('issuer_typ');
-  return requireAlgorithm(header, allowed, 'issuer_alg');
+  return parseAllowedAlgorithm(header, allowed, 'issuer_alg');
 }
 
 /** @throws Refusal `reason` for an algorithm that is not allowed, `unsupported_crit` for an unknown extension. */
-export function requireAlgorithm(
-  header: JsonObject,
-  allowed: readonly string[],
-  reason: RefusalReason,
-): SigningAlgorithm {
-  const verdict = readAlgorithm(header, allowed);
+export function parseAllowedAlgorithm(header: JsonObject, allowed: readonly string[], reason: RefusalReason): SigningAlgorithm {
+  const verdict = parseAlgorithm(header, allowed);
   if (verdict.fault === 'crit') throw new Refusal('unsupported_crit');
   if (verdict.fault !== undefined) throw new Refusal(reason);
   return verdict.algorithm;
 }
 
 /** The certificates of `x5c`. @throws Refusal `issuer_key_unresolved` */
-export function readCertificateChain(header: JsonObject): readonly string[] {
-  const chain = readX5c(header);
+export function parseCertificateChain(header: JsonObject): readonly string[] {
+  const chain = parseX5c(header);
   if (chain !== undefined) return chain;
   throw new Refusal('issuer_key_unresolved', header['x5c'] === undefined ? 'no x5c' : 'x5c is not base64');
 }
@@ -51,44 +41,38 @@ export function readCertificateChain(header: JsonObject): readonly string[] {
  * Refuses claims that came out of a disclosure although their type forbids it (SD-JWT VC section 2.2.2.3,
  * RFC 9901 section 9.7). Parts of such claims count, disclosed or not.
  */
-export function checkForbiddenDisclosures(payload: JsonObject, processed: ProcessedClaims): void {
+export function assertNoForbiddenDisclosures(payload: JsonObject, processed: ProcessedClaims): void {
   for (const name of NEVER_DISCLOSABLE) {
     const hidden = processed.disclosedNames.has(name);
-    if (hidden || (Object.hasOwn(payload, name) && holdsDigests(payload[name] as Json))) {
-      throw new Refusal('forbidden_disclosure', name);
-    }
+    if (hidden || (Object.hasOwn(payload, name) && holdsDigests(payload[name] as Json))) throw new Refusal('forbidden_disclosure', name);
   }
 }
 
 function holdsDigests(value: Json): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(
-    ([name, member]) => name === '_sd' || name === '...' || holdsDigests(member),
-  );
+  return Object.entries(value).some(([name, member]) => name === '_sd' || name === '...' || holdsDigests(member));
 }
 
 /**
  * Reads the claims of the credential's own type and checks its times against `now` (SD-JWT VC section 2.2.2).
  * @throws Refusal `malformed`, `credential_expired` or `credential_not_yet_valid`.
  */
-export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now: Date): SdJwtVc {
+export function parseSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now: Date): SdJwtVc {
   const { vct, iss } = payload;
   // SD-JWT VC section 2.2.2.1: vct is required.
   if (typeof vct !== 'string' || vct === '') throw new Refusal('malformed', 'vct');
   if (iss !== undefined && typeof iss !== 'string') throw new Refusal('malformed', 'iss');
-  const exp = readNumericDate(payload['exp'], 'exp');
-  const nbf = readNumericDate(payload['nbf'], 'nbf');
+  const exp = parseNumericDate(payload['exp'], 'exp');
+  const nbf = parseNumericDate(payload['nbf'], 'nbf');
   // `iat` alone may have been disclosed selectively.
-  const iat = readNumericDate(processed.claims['iat'], 'iat');
+  const iat = parseNumericDate(processed.claims['iat'], 'iat');
 
   const seconds = now.getTime() / 1000;
   // RFC 7519 section 4.1.4
   if (exp !== undefined && exp <= seconds - CLOCK_TOLERANCE_SECONDS) throw new Refusal('credential_expired');
   // RFC 7519 section 4.1.5
-  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS)
-    throw new Refusal('credential_not_yet_valid');
-  if (iat !== undefined && iat > seconds + CLOCK_TOLERANCE_SECONDS)
-    throw new Refusal('credential_not_yet_valid', 'iat');
+  if (nbf !== undefined && nbf > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('credential_not_yet_valid');
+  if (iat !== undefined && iat > seconds + CLOCK_TOLERANCE_SECONDS) throw new Refusal('credential_not_yet_valid', 'iat');
   return { vct, ...defined({ iss, iat, nbf, exp }) };
 }
 
@@ -97,7 +81,7 @@ export function readSdJwtVc(payload: JsonObject, processed: ProcessedClaims, now
  * @param aud of the credential, disclosed or visible. @param recipients names of the verifier.
  * @throws Refusal `credential_audience`, or `malformed` for what is no text or texts.
  */
-export function checkRecipients(aud: unknown, recipients: readonly string[] = []): void {
+export function assertRecipients(aud: unknown, recipients: readonly string[] = []): void {
   if (aud === undefined) return;
   const named = typeof aud === 'string' ? [aud] : aud;
   if (!isTexts(named)) throw new Refusal('malformed', 'aud');
@@ -105,7 +89,7 @@ export function checkRecipients(aud: unknown, recipients: readonly string[] = []
 }
 
 /** RFC 7519 section 2: a number, fractions allowed. */
-function readNumericDate(value: unknown, name: string): number | undefined {
+function parseNumericDate(value: unknown, name: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isFinite(value)) throw new Refusal('malformed', name);
   return value;
@@ -115,10 +99,10 @@ function readNumericDate(value: unknown, name: string): number | undefined {
  * The key that a holder has to prove (RFC 7800 section 3.2). Keys by reference are not resolved.
  * @throws Refusal `holder_key_missing` also for private or symmetric keys and for an `alg` that contradicts.
  */
-export function readHolderKey(payload: JsonObject): PublicJwk {
+export function parseHolderKey(payload: JsonObject): PublicJwk {
   const { cnf } = payload;
   const jwk = isJsonObject(cnf) ? cnf['jwk'] : undefined;
-  const key = readPublicJwk(jwk);
+  const key = parsePublicJwk(jwk);
   if (key === undefined || !isJsonObject(jwk)) throw new Refusal('holder_key_missing');
   const { alg } = jwk;
   const algorithm = algorithmOf(key);

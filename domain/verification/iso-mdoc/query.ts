@@ -1,4 +1,4 @@
-import type { DcqlQuery } from '../dcql/query.ts';
+import type { DcqlQuery } from '../../dcql/query.ts';
 
 /** One document to ask for: whether the verifier keeps an element, by namespace and name (ISO/IEC 18013-5 section 8.3.2.1.2.1). */
 export type IsoMdocQuery = {
@@ -14,9 +14,8 @@ export type IsoMdocFault = { readonly path: readonly (string | number)[]; readon
 type Asked = { readonly queries: readonly IsoMdocQuery[]; readonly faults: readonly IsoMdocFault[] };
 
 /**
- * What ISO/IEC TS 18013-7 Annex C asks for where DCQL asks for `query`: it knows documents and their elements, no
- * alternatives. So the first option that mdocs satisfy is asked for, and the first of `claim_sets`; the answer is held
- * against the query as it is written.
+ * What ISO/IEC TS 18013-7 Annex C asks for where DCQL asks for `query`: it knows documents and their elements, no alternatives. So the
+ * first option that mdocs satisfy is asked for, and the first of `claim_sets`; the answer is held against the query as it is written.
  * @returns faults when mdocs alone cannot satisfy it, or it is not clear which query a document answers.
  */
 export function isoMdocQueries(query: DcqlQuery): Asked {

@@ -1,13 +1,7 @@
 import { embed, encodeCbor } from '../../formats/cbor/encode.ts';
 import type { Cbor, EncodedCbor } from '../../formats/cbor/values.ts';
 import { coseKeyOf } from '../../formats/cose/key.ts';
-import {
-  buildCoseSign1,
-  HEADER,
-  protectedHeaderOf,
-  sigStructure,
-  x5chainOf,
-} from '../../formats/cose/sign1.ts';
+import { buildCoseSign1, HEADER, protectedHeaderOf, sigStructure, x5chainOf } from '../../formats/cose/sign1.ts';
 import { readerAuthenticationBytes } from '../../formats/mdoc/reader-auth.ts';
 import { encodeBase64url } from '../../shared/base64url.ts';
 import type { PublicJwk, SigningAlgorithm } from '../../shared/jwk.ts';

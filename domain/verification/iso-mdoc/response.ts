@@ -17,10 +17,10 @@ const ENC_BYTES = 65;
  * @param text CBOR as base64url.
  * @returns undefined for anything else.
  */
-export function readSealedResponse(text: string): SealedResponse | undefined {
+export function parseSealedResponse(text: string): SealedResponse | undefined {
   const bytes = decodeBase64url(text);
   if (bytes === undefined) return undefined;
-  const response = readCbor(bytes);
+  const response = parseCbor(bytes);
   if (!isArray(response) || response.length !== 2 || response[0] !== DC_API) return undefined;
   const [, data] = response;
   if (!isMap(data)) return undefined;
@@ -45,8 +45,7 @@ export function vpTokenOf(bytes: Buffer, queryIds: { readonly [docType: string]:
   const presented = new Map<string, string[]>();
   for (const document of documents) {
     const docType = isMap(document) ? document.get('docType') : undefined;
-    const id =
-      typeof docType === 'string' && Object.hasOwn(queryIds, docType) ? queryIds[docType] : undefined;
+    const id = typeof docType === 'string' && Object.hasOwn(queryIds, docType) ? queryIds[docType] : undefined;
     if (id === undefined) throw new Refusal('malformed', 'a document that was not asked for');
     const single = alone(response, document as CborMap);
     presented.set(id, [...(presented.get(id) ?? []), single]);
@@ -60,7 +59,7 @@ function alone(response: CborMap, document: CborMap): string {
   return encodeBase64url(encodeCbor({ version, documents: [document], status: 0 }));
 }
 
-function readCbor(bytes: Buffer) {
+function parseCbor(bytes: Buffer) {
   try {
     return decodeCbor(bytes);
   } catch (error) {

@@ -31,11 +31,9 @@ const MIN_CODE_LENGTH = 16;
  * @param responseMode of the request.
  * @throws Refusal `strong_authentication` with the claim that is missing or wrong.
  */
-export function readAuthentication(payload: JsonObject, responseMode: string): Authentication {
+export function parseAuthentication(payload: JsonObject, responseMode: string): Authentication {
   const { jti, amr, response_mode: mode } = payload;
-  if (typeof jti !== 'string' || jti.length < MIN_CODE_LENGTH || jti.length > MAX_CODE_LENGTH) {
-    throw refused('jti');
-  }
+  if (typeof jti !== 'string' || jti.length < MIN_CODE_LENGTH || jti.length > MAX_CODE_LENGTH) throw refused('jti');
   if (mode !== responseMode) throw refused('response_mode');
   if (!Array.isArray(amr) || amr.length > MAX_FACTORS) throw refused('amr');
   const categories = amr.map((factor) => categoryOf(factor as Json));

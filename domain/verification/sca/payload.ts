@@ -7,10 +7,7 @@ const Line = text(500);
 const DateTime = z.iso.datetime({ offset: true, error: 'a time such as 2026-12-01T09:30:00Z' });
 const Interaction = { transaction_id: text(36), date_time: DateTime.optional() };
 const Party = written({ legal_name: Line, brand_name: Line, domain_name: Line });
-const FREQUENCIES = [
-  ...['INDA', 'DAIL', 'WEEK', 'TOWK', 'TWMN', 'MNTH'],
-  ...['TOMN', 'QUTR', 'FOMN', 'SEMI', 'YEAR', 'TYEA'],
-];
+const FREQUENCIES = [...['INDA', 'DAIL', 'WEEK', 'TOWK', 'TWMN', 'MNTH'], ...['TOMN', 'QUTR', 'FOMN', 'SEMI', 'YEAR', 'TYEA']];
 
 /** Digits after the point that an amount of this currency has (ISO 4217). */
 function digitsOf(currency: string): number {
@@ -25,12 +22,7 @@ function isAmount(amount: number, currency: string): boolean {
 /** TS12 1.0 section 4.3.1 */
 const Payment = written({
   ...Interaction,
-  payee: written({
-    name: Line,
-    id: Line,
-    logo: z.url().max(100_000).optional(),
-    website: z.url().max(2048).optional(),
-  }),
+  payee: written({ name: Line, id: Line, logo: z.url().max(100_000).optional(), website: z.url().max(2048).optional() }),
   pisp: Party.optional(),
   execution_date: DateTime.optional(),
   currency: z.string().regex(/^[A-Z]{3}$/, 'three letters of ISO 4217'),
@@ -68,11 +60,7 @@ const Payment = written({
 const Login = written({ ...Interaction, service: text(100).optional(), action: text(140) });
 
 /** TS12 1.0 section 4.3.3 */
-const AccountAccess = written({
-  ...Interaction,
-  aisp: Party.optional(),
-  description: text(140).optional(),
-});
+const AccountAccess = written({ ...Interaction, aisp: Party.optional(), description: text(140).optional() });
 
 /** TS12 1.0 section 4.3.4 */
 const Mandate = written({
@@ -107,15 +95,11 @@ export function scaSchemaOf(type: string, schemas: ScaSchemas): ScaSchema | unde
   return Object.hasOwn(schemas, type) ? schemas[type] : undefined;
 }
 
-type Entry = {
-  readonly type: string;
-  readonly transaction_data_hashes_alg?: unknown;
-  readonly payload?: unknown;
-};
+type Entry = { readonly type: string; readonly transaction_data_hashes_alg?: unknown; readonly payload?: unknown };
 type Fault = { path: (string | number)[]; message: string };
 
 /** Why a wallet would refuse this entry (TS12 1.0 sections 3.2 and 4.2); none for types that are not of TS12. */
-export function scaFaults(entry: Entry, schemas: ScaSchemas): readonly Fault[] {
+export function findScaProblems(entry: Entry, schemas: ScaSchemas): readonly Fault[] {
   const schema = scaSchemaOf(entry.type, schemas);
   if (schema === undefined) {
     const message = `TS12 1.0 has no such type, but ${SCA_SCHEMAS.join(', ')}`;

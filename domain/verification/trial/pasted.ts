@@ -1,13 +1,13 @@
+import type { SupportedFormat } from '../../dcql/formats.ts';
 import { decodeCbor } from '../../formats/cbor/decode.ts';
 import { encodeCbor } from '../../formats/cbor/encode.ts';
 import { type Cbor, type CborMap, isArray, isMap } from '../../formats/cbor/values.ts';
-import { readCoseSign1 } from '../../formats/cose/sign1.ts';
-import { readMso } from '../../formats/mdoc/mso.ts';
-import { requireMap } from '../../formats/mdoc/open.ts';
+import { parseCoseSign1 } from '../../formats/cose/sign1.ts';
+import { parseMso } from '../../formats/mdoc/mso.ts';
+import { parseMap } from '../../formats/mdoc/parse.ts';
 import { encodeBase64url } from '../../shared/base64url.ts';
 import { isJsonObject, type Json, parseJsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import type { SupportedFormat } from '../dcql/formats.ts';
 import { DC_API } from '../iso-mdoc/request.ts';
 
 /** A presentation, or a credential that nobody presented yet, in the form in which a `vp_token` has it. */
@@ -29,22 +29,21 @@ const ENCRYPTED = 'it is an encrypted answer, which only the request that it is 
  * API hands over with one.
  * @throws Refusal `malformed` that says in a sentence what came instead.
  */
-export function readPasted(text: string): readonly Pasted[] {
+export function parsePasted(text: string): readonly Pasted[] {
   const pasted = text.trim();
-  const found = pasted.startsWith('{') ? readAnswer(pasted) : readOne(pasted);
-  if (found.length > MAX_PRESENTATIONS)
-    throw refusal(`it has more than ${MAX_PRESENTATIONS} presentations; paste fewer`);
+  const found = pasted.startsWith('{') ? parseAnswer(pasted) : parseOne(pasted);
+  if (found.length > MAX_PRESENTATIONS) throw refusal(`it has more than ${MAX_PRESENTATIONS} presentations; paste fewer`);
   return found;
 }
 
-function readAnswer(text: string): readonly Pasted[] {
+function parseAnswer(text: string): readonly Pasted[] {
   const answer = parseJsonObject(text);
   if (answer === undefined) throw refusal('it begins like JSON and is none');
   const data = isJsonObject(answer['data']) ? answer['data'] : answer;
   const token = Object.hasOwn(data, 'vp_token') ? data['vp_token'] : data;
   const byQuery = typeof token === 'string' ? parseJsonObject(token) : token;
   if (!isJsonObject(byQuery)) throw refusal('its vp_token is no object of presentations by credential query');
-  if (typeof byQuery['response'] === 'string') return readOne(byQuery['response']);
+  if (typeof byQuery['response'] === 'string') return parseOne(byQuery['response']);
   return Object.entries(byQuery).flatMap(([queryId, list]) => textsOf(list, queryId));
 }
 
@@ -53,17 +52,16 @@ function textsOf(list: Json, queryId: string): readonly Pasted[] {
   // What is too many already is not read any further.
   return texts.slice(0, MAX_PRESENTATIONS + 1).flatMap((text) => {
     if (typeof text !== 'string') throw refusal('a presentation in its vp_token is no text');
-    return readOne(text).map((one) => ({ ...one, queryId }));
+    return parseOne(text).map((one) => ({ ...one, queryId }));
   });
 }
 
-function readOne(text: string): readonly Pasted[] {
+function parseOne(text: string): readonly Pasted[] {
   const compact = text.replaceAll(/\s/g, '');
   if (compact.includes('~')) return [{ format: 'dc+sd-jwt', text: compact }];
   const dots = compact.split('.', 6).length - 1;
   if (dots === 4) throw refusal(ENCRYPTED);
-  if (dots === 2)
-    throw refusal('it is a JWT; an SD-JWT VC has a ~ after it, and after each of its disclosures');
+  if (dots === 2) throw refusal('it is a JWT; an SD-JWT VC has a ~ after it, and after each of its disclosures');
   const bytes = bytesOf(compact);
   if (bytes === undefined) throw refusal('it is neither an SD-JWT VC nor an mdoc nor an answer in JSON');
   return mdocsOf(bytes).map((mdoc) => ({ format: 'mso_mdoc', text: mdoc }));
@@ -107,9 +105,9 @@ function alone(document: Cbor): string {
 
 /** A bare IssuerSigned says its type only where its issuer signed it. */
 function docTypeOf(issuerSigned: CborMap): string {
-  const { payload } = readCoseSign1(requireMap(issuerSigned, 'IssuerSigned').get('issuerAuth'));
+  const { payload } = parseCoseSign1(parseMap(issuerSigned, 'IssuerSigned').get('issuerAuth'));
   if (payload === undefined) throw refusal('its issuerAuth has no payload');
-  return readMso(payload).docType;
+  return parseMso(payload).docType;
 }
 
 function refusal(what: string): Refusal {

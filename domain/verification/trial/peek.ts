@@ -1,11 +1,11 @@
-import { readElementNames } from '../../formats/mdoc/items.ts';
-import { openDeviceResponse } from '../../formats/mdoc/open.ts';
+import type { CompiledClaim, CompiledCredentialQuery } from '../../dcql/compile.ts';
+import { type ClaimsPath, selectClaims, selectElement } from '../../dcql/path.ts';
+import { parseElementNames } from '../../formats/mdoc/items.ts';
+import { parseDeviceResponse } from '../../formats/mdoc/parse.ts';
 import { isUndisclosed, processDisclosures } from '../../formats/sd-jwt/disclosures.ts';
-import { openSdJwt } from '../../formats/sd-jwt/parse.ts';
+import { parseSdJwt } from '../../formats/sd-jwt/parse.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { Refusal } from '../../shared/refusal.ts';
-import type { CompiledClaim, CompiledCredentialQuery } from '../dcql/compile.ts';
-import { type ClaimsPath, selectClaims, selectElement } from '../dcql/path.ts';
 import type { Pasted } from './pasted.ts';
 
 /** What a presentation holds, verified or not. Of an mdoc `true` stands in the place of each value. */
@@ -40,17 +40,17 @@ export function peek({ format, text }: Pasted): Peeked | undefined {
 }
 
 function peekSdJwt(text: string): Peeked {
-  const { issuer, disclosures } = openSdJwt(text);
+  const { issuer, disclosures } = parseSdJwt(text);
   const { claims } = processDisclosures(issuer.payload, disclosures);
   const { vct } = claims;
   return { format: 'dc+sd-jwt', types: typeof vct === 'string' ? [vct] : [], claims };
 }
 
 function peekMdoc(text: string): Peeked {
-  const { docType, items } = openDeviceResponse(text);
+  const { docType, items } = parseDeviceResponse(text);
   const named = [...items].map(([namespace, members]) => [
     namespace,
-    Object.fromEntries(readElementNames(members).map((name) => [name, true])),
+    Object.fromEntries(parseElementNames(members).map((name) => [name, true])),
   ]);
   return { format: 'mso_mdoc', types: [docType], claims: Object.fromEntries(named) };
 }
@@ -82,19 +82,14 @@ export function shownPaths({ format, claims }: Peeked): readonly ClaimsPath[] {
 }
 
 /** The claims that a query asks for and that are not there: of several sets the fewest. */
-export function missingClaims(
-  { claimSets = [] }: CompiledCredentialQuery,
-  { format, claims }: Peeked,
-): readonly ClaimsPath[] {
+export function missingClaims({ claimSets = [] }: CompiledCredentialQuery, { format, claims }: Peeked): readonly ClaimsPath[] {
   // Sets share their claims; each is looked for once, however many sets name it.
   const known = new Map<CompiledClaim, boolean>();
   const isThere = (claim: CompiledClaim): boolean => {
     const { path } = claim;
     const found =
       known.get(claim) ??
-      typeof (format === 'mso_mdoc'
-        ? selectElement(claims, path)
-        : selectClaims(claims, path, isUndisclosed)) !== 'string';
+      typeof (format === 'mso_mdoc' ? selectElement(claims, path) : selectClaims(claims, path, isUndisclosed)) !== 'string';
     known.set(claim, found);
     return found;
   };

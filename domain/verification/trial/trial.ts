@@ -1,9 +1,9 @@
+import type { CompiledQuery } from '../../dcql/compile.ts';
+import type { SupportedFormat } from '../../dcql/formats.ts';
+import type { ClaimsPath } from '../../dcql/path.ts';
+import { complete } from '../../dcql/vp-token.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { RefusalReason } from '../../shared/refusal.ts';
-import type { CompiledQuery } from '../dcql/compile.ts';
-import type { SupportedFormat } from '../dcql/formats.ts';
-import type { ClaimsPath } from '../dcql/path.ts';
-import { complete } from '../dcql/vp-token.ts';
 import { type CheckName, reportOf, untriedChecks } from '../report.ts';
 import type { CheckedPresentation } from '../verdict.ts';
 import type { Pasted } from './pasted.ts';
@@ -54,27 +54,17 @@ export function pairsOf(query: CompiledQuery, all: readonly Pasted[]): readonly 
 }
 
 /** @param checked of each pair, for each of its queries, in their order. */
-export function trialOf(
-  query: CompiledQuery,
-  pairs: readonly TrialPair[],
-  checked: readonly (readonly CheckedPresentation[])[],
-): Trial {
+export function trialOf(query: CompiledQuery, pairs: readonly TrialPair[], checked: readonly (readonly CheckedPresentation[])[]): Trial {
   const passed = new Set(checked.flat().flatMap(({ accepted, queryId }) => (accepted ? [queryId] : [])));
   const formats = [...new Set(pairs.map(({ pasted }) => pasted.format))];
   return {
     presentations: pairs.map(({ pasted }, index) => triedOf(query, pasted, checked[index] ?? [])),
-    missing: complete(query, passed).map((what) =>
-      what.kind === 'credential' ? what.id : `credential_sets[${what.index}]`,
-    ),
+    missing: complete(query, passed).map((what) => (what.kind === 'credential' ? what.id : `credential_sets[${what.index}]`)),
     untried: ['nonce', 'audience', ...new Set(formats.flatMap(untriedChecks))],
   };
 }
 
-function triedOf(
-  query: CompiledQuery,
-  pasted: Pasted,
-  checked: readonly CheckedPresentation[],
-): TriedPresentation {
+function triedOf(query: CompiledQuery, pasted: Pasted, checked: readonly CheckedPresentation[]): TriedPresentation {
   const peeked = peek(pasted);
   return {
     format: pasted.format,

@@ -17,16 +17,16 @@ export async function expectAccessible(page: Page, what: string): Promise<void> 
   await page.evaluate(AXE);
   const { violations } = (await page.evaluate('axe.run(document)')) as { violations: Violation[] };
   const told = violations.map(
-    ({ id, nodes }) =>
-      `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
   );
   expect(told, what).to.deep.equal([]);
 }
 
 /** Nothing of a page is wider than the window. */
 export async function expectFits(page: Page, what: string): Promise<void> {
-  const [content, window] = (await page.evaluate(
-    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-  )) as [number, number];
+  const [content, window] = (await page.evaluate('[document.documentElement.scrollWidth, document.documentElement.clientWidth]')) as [
+    number,
+    number,
+  ];
   expect(content, what).to.be.at.most(window);
 }

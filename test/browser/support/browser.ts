@@ -41,13 +41,11 @@ export async function openWindow(browser: Browser, origin: string, look: Look = 
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   page.on('console', (message) => {
     // Refusals of the interface are said to people by the page; the browser notes each as an error of its own.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      faults.push(`console: ${message.text()}`);
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`);
   });
   page.on('request', (request) => {
     const { origin: asked, protocol } = new URL(request.url());
-    if (asked !== origin && protocol !== 'data:' && protocol !== 'blob:')
-      faults.push(`request to ${request.url()}`);
+    if (asked !== origin && protocol !== 'data:' && protocol !== 'blob:') faults.push(`request to ${request.url()}`);
   });
   return { context, page, faults };
 }

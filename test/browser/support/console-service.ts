@@ -14,10 +14,7 @@ export class ConsoleService {
     this.browser = browser;
   }
 
-  static async start(
-    browser: Browser,
-    environment: Readonly<Record<string, string>> = {},
-  ): Promise<ConsoleService> {
+  static async start(browser: Browser, environment: Readonly<Record<string, string>> = {}): Promise<ConsoleService> {
     buildConsole();
     return new ConsoleService(await startTestService(environment), browser);
   }

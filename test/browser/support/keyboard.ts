@@ -40,8 +40,7 @@ export async function press(page: Page, name: string | RegExp, within = 'body'):
 }
 
 /** Effects of what was drawn have had their turn by then. */
-const DRAWN =
-  'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))';
+const DRAWN = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))';
 
 export async function expectFocus(page: Page, after: string): Promise<void> {
   // What works has the focus again when it is done.
@@ -75,4 +74,22 @@ async function comesTrue(page: Page, expression: string): Promise<boolean> {
     await page.waitForTimeout(50);
   }
   return false;
+}
+
+/** Plays the playground once: a card is collected, shown, and shown with a claim that was changed. */
+export async function play(page: Page): Promise<void> {
+  await press(page, 'Begin');
+  await press(page, 'Offer a diploma');
+  await press(page, 'Open in the phone (Offer: Diploma)');
+  await press(page, 'Add', '#phone');
+  await heardOf(page, /now in this phone/);
+  await press(page, 'Ask: which degree?');
+  await press(page, 'Open in the phone (Which degree?)');
+  await press(page, 'Show');
+  await heardOf(page, /Verified\./);
+  await press(page, 'Ask: which degree?');
+  await press(page, 'Open in the phone (Which degree? (2))');
+  await page.getByRole('combobox', { name: 'Misbehave' }).selectOption('changed-claim');
+  await press(page, 'Cheat');
+  await heardOf(page, /Refused\./);
 }

@@ -14,10 +14,7 @@ export class Visitors {
   readonly #open: Watched[] = [];
   #clients = 0;
 
-  private constructor(
-    served: ConsoleService,
-    { id, token }: { readonly id: string; readonly token: string },
-  ) {
+  private constructor(served: ConsoleService, { id, token }: { readonly id: string; readonly token: string }) {
     this.served = served;
     this.token = token;
     this.tenantId = id;
@@ -31,11 +28,7 @@ export class Visitors {
     return new Visitors(served, await createTenant(served.service, 'acme'));
   }
 
-  async as(
-    roles: readonly string[],
-    place: string,
-    look: Parameters<typeof openWindow>[2] = {},
-  ): Promise<Page> {
+  async as(roles: readonly string[], place: string, look: Parameters<typeof openWindow>[2] = {}): Promise<Page> {
     const clientId = `visitor-${++this.#clients}`;
     const json = { clientId, roles, secret: SECRET };
     const made = await this.served.service.call('POST', '/client', { token: this.token, json });
@@ -58,4 +51,27 @@ export class Visitors {
     await Promise.all(windows.map(({ context }) => context.close()));
     return windows.flatMap(({ faults }) => faults);
   }
+}
+
+export const MANAGER = ['presentation:manage', 'issuance:manage'];
+export const CARD = 'urn:example:card:1';
+export const NAMESPACE = 'org.example.card';
+
+export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+/** A question for a card as SD-JWT VC and one as an mdoc. */
+export async function makeQuestion(visitors: Visitors, id: string, more: object = {}): Promise<void> {
+  const credentials = [
+    { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [CARD] }, claims: [{ path: ['name'] }] },
+    {
+      id: 'plastic',
+      format: 'mso_mdoc',
+      meta: { doctype_value: `${NAMESPACE}.1` },
+      claims: [{ path: [NAMESPACE, 'name'] }],
+    },
+  ];
+  const json = { id, dcql_query: { credentials }, ...more };
+  const { service } = visitors.served;
+  const made = await service.call('POST', '/verifier/config', { token: visitors.token, json });
+  if (made.status !== 201) throw new Error(made.text);
 }

@@ -31,13 +31,11 @@ export function describeAdministration(open: () => Store): void {
     });
 
     describe('a client that is removed', () => {
-      const removed = (tenant: TenantId, clientId: string) =>
-        store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
+      const removed = (tenant: TenantId, clientId: string) => store.forService(({ clients }) => clients.isRemoved(tenant, clientId));
 
       it('is remembered by its tenant until it is made anew', async () => {
         const client = aClient(tenantId);
-        const write = (work: (own: TenantRepositories) => Promise<void>) =>
-          store.forTenant(tenantId, work, { by: 'system' });
+        const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
         await write(({ clients }) => clients.add(client));
         expect(await removed(tenantId, client.clientId)).to.equal(false);
         for (let round = 0; round < 2; round++) {
@@ -101,8 +99,7 @@ export function describeAdministration(open: () => Store): void {
       });
 
       it('are read again only where somebody wrote since', async () => {
-        const write = (work: (own: TenantRepositories) => Promise<void>) =>
-          store.forTenant(tenantId, work, { by: 'system' });
+        const write = (work: (own: TenantRepositories) => Promise<void>) => store.forTenant(tenantId, work, { by: 'system' });
         const relist = (known?: Listing<CredentialConfiguration>) =>
           store.forTenant(tenantId, ({ credentialConfigurations }) => credentialConfigurations.relist(known));
         const idsOf = ({ documents }: Listing<CredentialConfiguration>) => documents.map(({ id }) => id);
@@ -171,11 +168,9 @@ export function describeAdministration(open: () => Store): void {
         await store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one')), {
           by: 'system',
         });
-        const again = store.forTenant(
-          tenantId,
-          (own) => own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })),
-          { by: 'system' },
-        );
+        const again = store.forTenant(tenantId, (own) => own.credentialConfigurations.add(aConfiguration('one', { keyBinding: false })), {
+          by: 'system',
+        });
         expect(await failureOf(again)).to.equal('conflict');
         const kept = await store.forTenant(tenantId, (own) => own.credentialConfigurations.get('one'));
         expect(kept.keyBinding).to.equal(true);
@@ -186,9 +181,7 @@ export function describeAdministration(open: () => Store): void {
           failureOf(store.forTenant(tenantId, work, { by: 'system' }));
         expect(await missing((own) => own.keyChains.get('none'))).to.equal('not_found');
         expect(await missing((own) => own.presentationConfigurations.remove('none'))).to.equal('not_found');
-        expect(await store.forTenant(tenantId, (own) => own.issuanceConfiguration.find('default'))).to.equal(
-          undefined,
-        );
+        expect(await store.forTenant(tenantId, (own) => own.issuanceConfiguration.find('default'))).to.equal(undefined);
       });
 
       it('keep the tables of their kinds apart', async () => {

@@ -20,12 +20,11 @@ import {
   openOffer,
   seconds,
 } from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { credentialRevocation, deferredCompletion, deferredFailure, issuanceDeferral, sessionRemoval, stepsOf } from './steps.ts';
 
 const ALL = { limit: 1000 } as const;
 const brief = ({ actor, action, kind, target }: AuditEntry) => `${actor} ${action} ${kind} ${target}`;
-const membersOf = (entry: AuditEntry | undefined) =>
-  entry === undefined ? [] : detailOf(entry).changes.map(({ member }) => member);
+const membersOf = (entry: AuditEntry | undefined) => (entry === undefined ? [] : detailOf(entry).changes.map(({ member }) => member));
 
 export function describeAudit(open: () => Store, macs: Macs): void {
   describe('the audit log', () => {
@@ -37,12 +36,10 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       tenantId = await addTenant(store);
       admin = { clientId: 'admin', tenantId, requestId: 'request-1' };
     });
-    const logOf = (id: TenantId) =>
-      store.forTenant(id, ({ audit }) => audit.list({ ...ALL, ascending: true }));
+    const logOf = (id: TenantId) => store.forTenant(id, ({ audit }) => audit.list({ ...ALL, ascending: true }));
     /** Without the creation of the tenant. */
     const log = async () => (await logOf(tenantId)).slice(1);
-    const write = <T>(work: (own: TenantRepositories) => Promise<T>, by: Actor = admin) =>
-      store.forTenant(tenantId, work, { by });
+    const write = <T>(work: (own: TenantRepositories) => Promise<T>, by: Actor = admin) => store.forTenant(tenantId, work, { by });
     const faults = async () => {
       const found: string[] = [];
       for await (const { scope, fault } of new VerifyAuditLog({ store, macs }).execute()) {
@@ -146,33 +143,34 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       const { session } = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
       const revoke = (status: number, credentialConfigurationId?: string, issuedCount = 0) =>
-        steps.changeStatuses(
-          [3, 4].map((index) => ({ listId, index, status })),
-          NOW,
-          {
-            by: { clientId: 'desk', tenantId },
-            sessionId: session.id,
-            credentialConfigurationId,
-            mask: 3,
-            barred: status !== 0,
-            issuedCount,
-          },
+        steps.commit(
+          credentialRevocation(
+            [3, 4].map((index) => ({ listId, index, status })),
+            {
+              by: { clientId: 'desk', tenantId },
+              sessionId: session.id,
+              credentialConfigurationId,
+              mask: 3,
+              barred: status !== 0,
+              issuedCount,
+            },
+          ),
         );
-      expect(await revoke(2, 'diploma')).to.equal(true);
-      expect(await revoke(0, undefined, 7), 'something was issued meanwhile').to.equal(false);
-      expect(await revoke(0)).to.equal(true);
+      expect(await revoke(2, 'diploma')).to.include({ done: true });
+      expect(await revoke(0, undefined, 7), 'something was issued meanwhile').to.include({ done: false });
+      expect(await revoke(0)).to.include({ done: true });
       const [first, second, third] = [aDeferred(session), aDeferred(session), aDeferred(session)];
-      for (const transaction of [first, second, third]) await steps.openDeferred(transaction, 1);
+      for (const transaction of [first, second, third]) await steps.commit(issuanceDeferral(transaction, 1));
       const desk = { clientId: 'desk', tenantId };
-      const complete = () => steps.completeDeferred(first.id, ['one'], aBatch(session), 1, seconds(1), desk);
-      expect(await complete()).to.equal(true);
-      expect(await complete(), 'again').to.equal(false);
-      expect(await steps.failDeferred(second.id, 'no such person', seconds(1), desk)).to.equal(true);
-      expect(await steps.failDeferred(third.id, 'its session failed', seconds(1), null)).to.equal(true);
-      expect(await revoke(1, undefined, 1)).to.equal(true);
-      expect(await revoke(0, undefined, 1), 'revoked is final').to.equal(false);
-      expect(await steps.removeSession(session.id, desk)).to.equal(true);
-      expect(await steps.removeSession(session.id, desk)).to.equal(false);
+      const complete = () => steps.commit(deferredCompletion(first.id, ['one'], aBatch(session), 1, desk), seconds(1));
+      expect(await complete()).to.include({ done: true });
+      expect(await complete(), 'again').to.include({ done: false });
+      expect(await steps.commit(deferredFailure(second.id, 'no such person', desk), seconds(1))).to.include({ done: true });
+      expect(await steps.commit(deferredFailure(third.id, 'its session failed', null), seconds(1))).to.include({ done: true });
+      expect(await revoke(1, undefined, 1)).to.include({ done: true });
+      expect(await revoke(0, undefined, 1), 'revoked is final').to.include({ done: false });
+      expect(await steps.commit(sessionRemoval(session.id, desk))).to.include({ done: true });
+      expect(await steps.commit(sessionRemoval(session.id, desk))).to.include({ done: false });
       const entries = (await log()).slice(1);
       expect(entries.map(brief)).to.deep.equal([
         `desk suspended session ${session.id}`,
@@ -197,8 +195,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         throw new Error('broken');
       });
       expect(String(await failureOf(broken))).to.include('broken');
-      const reader = (own: TenantReader) =>
-        (own as TenantRepositories).credentialConfigurations.put(aConfiguration('pid'));
+      const reader = (own: TenantReader) => (own as TenantRepositories).credentialConfigurations.put(aConfiguration('pid'));
       expect(String(await failureOf(store.forTenant(tenantId, reader)))).to.include('only reads');
       expect(await log()).to.deep.equal([]);
       expect(await store.forTenant(tenantId, (own) => own.credentialConfigurations.list())).to.deep.equal([]);
@@ -216,18 +213,10 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         clients: [aClient(tenant.id, { clientId: `${tenant.id}-admin` })],
       };
       await store.forService(({ tenants }) => tenants.add(tenant, belongings), { by: root });
-      await store.forTenant(
-        tenant.id,
-        async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'New' }),
-        { by: root },
-      );
-      await store.forTenant(
-        tenant.id,
-        async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'Own' }),
-        {
-          by: { clientId: 'admin', tenantId: tenant.id },
-        },
-      );
+      await store.forTenant(tenant.id, async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'New' }), { by: root });
+      await store.forTenant(tenant.id, async (own) => own.tenant.save({ ...(await own.tenant.get()), name: 'Own' }), {
+        by: { clientId: 'admin', tenantId: tenant.id },
+      });
       const own = await logOf(tenant.id);
       expect(own.map(({ action, kind }) => `${action} ${kind}`)).to.deep.equal([
         ...['created tenant', 'created key-chain', 'created client'],
@@ -243,9 +232,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         `${root.clientId} removed tenant ${tenant.id}`,
       ]);
       const references = kept.map((entry) => detailOf(entry).of);
-      expect(references.map((of) => of?.hash)).to.deep.equal(
-        [...own.slice(0, 4), own[4]].map((entry) => entry?.hash),
-      );
+      expect(references.map((of) => of?.hash)).to.deep.equal([...own.slice(0, 4), own[4]].map((entry) => entry?.hash));
       expect(references.every((of) => of?.tenantId === tenant.id)).to.equal(true);
       await store.forService(({ tenants }) => tenants.add({ ...tenant, name: 'Again' }), { by: root });
       expect((await logOf(tenant.id)).map(({ sequence }) => sequence)).to.deep.equal([1]);
@@ -262,20 +249,12 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         tenantId,
       });
       await write(({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'c')), 'system');
-      expect((await log()).map(({ actor }) => actor)).to.deep.equal([
-        'client system',
-        'client client system',
-        'system',
-      ]);
+      expect((await log()).map(({ actor }) => actor)).to.deep.equal(['client system', 'client client system', 'system']);
     });
 
     it('is read in pages and by what is looked for', async () => {
-      for (let i = 0; i < 5; i++)
-        await write(({ keyChains }) => keyChains.put(aKeyChain(tenantId, `keys-${i % 2}`)));
-      await write(
-        ({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('keys-0')),
-        'system',
-      );
+      for (let i = 0; i < 5; i++) await write(({ keyChains }) => keyChains.put(aKeyChain(tenantId, `keys-${i % 2}`)));
+      await write(({ credentialConfigurations }) => credentialConfigurations.put(aConfiguration('keys-0')), 'system');
       const find = async (query: object) => {
         const found = await store.forTenant(tenantId, ({ audit }) => audit.list({ ...ALL, ...query }));
         return found.map(({ sequence }) => sequence);
@@ -301,15 +280,17 @@ export function describeAudit(open: () => Store, macs: Macs): void {
       const root = { clientId: 'root', tenantId: null };
       await Promise.all(
         offers.flatMap(({ session }, index) => [
-          stepsOf(store, tenantId).changeStatuses([{ listId, index, status: 1 }], NOW, {
-            by: { clientId: `desk-${index}`, tenantId },
-            sessionId: session.id,
-            mask: 1,
-            barred: true,
-            issuedCount: 0,
-          }),
+          stepsOf(store, tenantId).commit(
+            credentialRevocation([{ listId, index, status: 1 }], {
+              by: { clientId: `desk-${index}`, tenantId },
+              sessionId: session.id,
+              mask: 1,
+              barred: true,
+              issuedCount: 0,
+            }),
+          ),
           index % 4 === 0
-            ? stepsOf(store, tenantId).removeSession(session.id, { clientId: 'desk', tenantId })
+            ? stepsOf(store, tenantId).commit(sessionRemoval(session.id, { clientId: 'desk', tenantId }))
             : store.forTenant(tenantId, (own) => own.keyChains.put(aKeyChain(tenantId, `keys-${index}`)), {
                 by: index % 4 === 1 ? root : admin,
                 alone: index % 2 === 1,
@@ -317,9 +298,7 @@ export function describeAudit(open: () => Store, macs: Macs): void {
         ]),
       );
       const entries = await logOf(tenantId);
-      expect(entries.map(({ sequence }) => sequence)).to.deep.equal(
-        Array.from({ length: before + 40 }, (_, index) => index + 1),
-      );
+      expect(entries.map(({ sequence }) => sequence)).to.deep.equal(Array.from({ length: before + 40 }, (_, index) => index + 1));
       expect(await faults()).to.deep.equal([]);
     });
   });

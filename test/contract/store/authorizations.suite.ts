@@ -2,19 +2,8 @@ import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import { moveOn } from '../../../domain/oauth/authorization.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import {
-  addTenant,
-  aGrant,
-  anAuthorization,
-  aSession,
-  aUse,
-  NOW,
-  openOffer,
-  REDEMPTION,
-  seconds,
-  UNUSED,
-} from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { addTenant, aGrant, anAuthorization, aSession, aUse, NOW, openOffer, REDEMPTION, seconds, UNUSED } from './builders.ts';
+import { authorizationGrant, grantRedemption, sessionRemoval, stepsOf } from './steps.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -35,7 +24,7 @@ export function describeAuthorizations(open: () => Store): void {
     it('is found with the tenant, and by this tenant only', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
-      expect(await steps.openAuthorization(authorization, [])).to.equal('opened');
+      expect(await steps.commit({ serving: true, opens: { authorization }, uses: [] })).to.include({ done: true });
       expect(await steps.authorization(authorization.id)).to.deep.equal({
         tenant: await steps.state(),
         authorization,
@@ -45,52 +34,58 @@ export function describeAuthorizations(open: () => Store): void {
         authorization: undefined,
       });
       const other = await addTenant(store);
-      expect((await stepsOf(store, other).authorization(authorization.id))?.authorization).to.equal(
-        undefined,
-      );
+      expect((await stepsOf(store, other).authorization(authorization.id))?.authorization).to.equal(undefined);
       expect(await stepsOf(store, nobody).authorization(authorization.id)).to.equal(undefined);
     });
 
     it('is opened with what it spends, or not at all', async () => {
       const steps = stepsOf(store, tenantId);
       const [known, fresh] = [aUse(), aUse('client_jti')];
-      await steps.remember([known]);
+      await steps.commit({ uses: [known] });
       const refused = anAuthorization();
-      expect(await steps.openAuthorization(refused, [fresh, known])).to.equal('dpop_jti');
+      expect(await steps.commit({ serving: true, opens: { authorization: refused }, uses: [fresh, known] })).to.include({
+        done: false,
+        part: 'uses',
+        kind: 'dpop_jti',
+      });
       expect((await steps.authorization(refused.id))?.authorization).to.equal(undefined);
-      expect(await steps.openAuthorization(anAuthorization(), [fresh])).to.equal('opened');
-      expect(await steps.openAuthorization(anAuthorization(), [fresh])).to.equal('client_jti');
+      expect(await steps.commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [fresh] })).to.include({ done: true });
+      expect(await steps.commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [fresh] })).to.include({
+        done: false,
+        part: 'uses',
+        kind: 'client_jti',
+      });
     });
 
     it('is opened by an active tenant only', async () => {
       const suspended = await addTenant(store, { status: 'suspended' });
-      expect(await stepsOf(store, suspended).openAuthorization(anAuthorization(), [aUse()])).to.equal(
-        undefined,
-      );
-      expect(await stepsOf(store, nobody).openAuthorization(anAuthorization(), [])).to.equal(undefined);
+      expect(
+        await stepsOf(store, suspended).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [aUse()] }),
+      ).to.include({ done: false });
+      expect(await stepsOf(store, nobody).commit({ serving: true, opens: { authorization: anAuthorization() }, uses: [] })).to.include({
+        done: false,
+      });
     });
 
     it('moves on once from each version', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const next = moveOn(authorization, { stage: 'upstream', handles: { upstream: 'hash' } });
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () => steps.advanceAuthorization(next, [])),
-      );
-      expect(answers.filter((answer) => answer === 'advanced')).to.have.length(1);
-      expect(answers.filter((answer) => answer === 'stale')).to.have.length(19);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => steps.commit({ authorization: next, uses: [] })));
+      expect(answers.filter(({ done }) => done)).to.have.length(1);
+      expect(answers.filter(({ done }) => !done)).to.have.length(19);
       expect((await steps.authorization(authorization.id))?.authorization).to.deep.equal(next);
     });
 
     it('stays where it is when a value of the step was used before', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const known = aUse();
-      await steps.remember([known]);
+      await steps.commit({ uses: [known] });
       const next = moveOn(authorization, { stage: 'upstream' });
-      expect(await steps.advanceAuthorization(next, [known])).to.equal('dpop_jti');
+      expect(await steps.commit({ authorization: next, uses: [known] })).to.include({ done: false, part: 'uses', kind: 'dpop_jti' });
       expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
     });
 
@@ -98,30 +93,30 @@ export function describeAuthorizations(open: () => Store): void {
       const { session } = await openOffer(store, tenantId);
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const done = moveOn(authorization, { stage: 'done' });
       const codes = Array.from({ length: 20 }, () => codeFor(session));
-      const granted = await Promise.all(codes.map((code) => steps.grantAuthorization(done, code)));
-      expect(granted.filter(Boolean)).to.have.length(1);
+      const granted = await Promise.all(codes.map((code) => steps.commit(authorizationGrant(done, code))));
+      expect(granted.filter(({ done: isGranted }) => isGranted)).to.have.length(1);
       const found = await Promise.all(codes.map((code) => steps.grantByCode(code.codeHash)));
       const [only] = found.flatMap((entry) => entry?.grant ?? []);
       expect(found.filter((entry) => entry?.grant !== undefined)).to.have.length(1);
-      expect(only).to.deep.equal({ ...codes[granted.indexOf(true)], ...UNUSED });
+      expect(only).to.deep.equal({ ...codes[granted.findIndex(({ done: isGranted }) => isGranted)], ...UNUSED });
     });
 
     it('brings a session of its own into being with the code', async () => {
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const session = aSession(tenantId, { status: 'fetched' });
       const code = codeFor(session);
       const done = moveOn(authorization, { stage: 'done' });
-      expect(await steps.grantAuthorization(done, code, session)).to.equal(true);
-      expect(await steps.findSession(session.id)).to.deep.equal(session);
+      expect(await steps.commit(authorizationGrant(done, code, session))).to.include({ done: true });
+      expect((await steps.session(session.id))?.session).to.deep.equal(session);
       expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(1);
       const other = aSession(tenantId);
-      expect(await steps.grantAuthorization(done, codeFor(other), other), 'once').to.equal(false);
-      expect(await steps.findSession(other.id)).to.equal(undefined);
+      expect(await steps.commit(authorizationGrant(done, codeFor(other), other)), 'once').to.include({ done: false });
+      expect((await steps.session(other.id))?.session).to.equal(undefined);
     });
 
     it('gives no code for a session that failed, expired or never was', async () => {
@@ -129,34 +124,32 @@ export function describeAuthorizations(open: () => Store): void {
       for (const status of ['failed', 'expired'] as const) {
         const { session } = await openOffer(store, tenantId, { session: { status } });
         const authorization = anAuthorization();
-        await steps.openAuthorization(authorization, []);
-        expect(await steps.grantAuthorization(moveOn(authorization, {}), codeFor(session))).to.equal(false);
+        await steps.commit({ serving: true, opens: { authorization }, uses: [] });
+        expect(await steps.commit(authorizationGrant(moveOn(authorization, {}), codeFor(session)))).to.include({ done: false });
         expect((await steps.authorization(authorization.id))?.authorization?.version).to.equal(1);
       }
       const authorization = anAuthorization();
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const code = codeFor(aSession(tenantId));
-      expect(await steps.grantAuthorization(moveOn(authorization, {}), code)).to.equal(false);
+      expect(await steps.commit(authorizationGrant(moveOn(authorization, {}), code))).to.include({ done: false });
     });
 
     it('gives a code that is redeemed although its session completed', async () => {
       const { session } = await openOffer(store, tenantId, { session: { status: 'completed' } });
       const authorization = anAuthorization();
       const steps = stepsOf(store, tenantId);
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       const code = codeFor(session);
-      await steps.grantAuthorization(moveOn(authorization, {}), code);
-      expect(await steps.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'not by the short way').to.equal(
-        undefined,
-      );
-      expect(await steps.consumeGrant(code.id, REDEMPTION, [], NOW)).to.equal('consumed');
-      expect(await steps.consumeGrant(code.id, REDEMPTION, [], NOW)).to.equal('spent');
+      await steps.commit(authorizationGrant(moveOn(authorization, {}), code));
+      expect(await steps.redeemGrant(code.codeHash, REDEMPTION, [], NOW), 'not by the short way').to.equal(undefined);
+      expect(await steps.commit(grantRedemption(code, REDEMPTION, []))).to.include({ done: true });
+      expect(await steps.commit(grantRedemption(code, REDEMPTION, []))).to.include({ done: false });
     });
 
     it('is forgotten when its time is over', async () => {
       const authorization = anAuthorization({ expiresAt: seconds(10) });
       const steps = stepsOf(store, tenantId);
-      await steps.openAuthorization(authorization, []);
+      await steps.commit({ serving: true, opens: { authorization }, uses: [] });
       await store.maintenance.forgetExpired(seconds(9), 1000);
       expect((await steps.authorization(authorization.id))?.authorization).to.not.equal(undefined);
       expect(await store.maintenance.forgetExpired(seconds(10), 1000)).to.be.greaterThan(0);
@@ -173,7 +166,7 @@ export function describeAuthorizations(open: () => Store): void {
     });
     const redeemed = async () => {
       const { session, grant } = await openOffer(store, tenantId);
-      await stepsOf(store, tenantId).consumeGrant(grant.id, REDEMPTION, [], NOW);
+      await stepsOf(store, tenantId).commit(grantRedemption(grant, REDEMPTION, []));
       return { session, grant };
     };
 
@@ -195,24 +188,30 @@ export function describeAuthorizations(open: () => Store): void {
       const { grant } = await redeemed();
       const steps = stepsOf(store, tenantId);
       const answers = await Promise.all(
-        Array.from({ length: 20 }, () => steps.refreshGrant(grant.id, 0, [aUse()], NOW)),
+        Array.from({ length: 20 }, () => steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [aUse()] })),
       );
-      expect(answers.filter((answer) => answer === 'refreshed')).to.have.length(1);
+      expect(answers.filter(({ done }) => done)).to.have.length(1);
       expect((await steps.grant(grant.id))?.grant?.generation).to.equal(1);
-      expect(await steps.refreshGrant(grant.id, 1, [], NOW)).to.equal('refreshed');
+      expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 1 }, uses: [] })).to.include({ done: true });
     });
 
     it('is not refreshed by a replayed proof, after its end, before its redemption or once revoked', async () => {
       const steps = stepsOf(store, tenantId);
       const { grant } = await redeemed();
       const known = aUse();
-      await steps.remember([known]);
-      expect(await steps.refreshGrant(grant.id, 0, [known], NOW)).to.equal('dpop_jti');
-      expect(await steps.refreshGrant(grant.id, 0, [], REDEMPTION.until)).to.equal('stale');
+      await steps.commit({ uses: [known] });
+      expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [known] })).to.include({
+        done: false,
+        part: 'uses',
+        kind: 'dpop_jti',
+      });
+      expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [] }, REDEMPTION.until)).to.include({
+        done: false,
+      });
       const unused = await openOffer(store, tenantId);
-      expect(await steps.refreshGrant(unused.grant.id, 0, [], NOW)).to.equal('stale');
-      await steps.revokeGrant(grant.id, seconds(1));
-      expect(await steps.refreshGrant(grant.id, 0, [], NOW)).to.equal('stale');
+      expect(await steps.commit({ grant: { id: unused.grant.id, act: 'refresh', generation: 0 }, uses: [] })).to.include({ done: false });
+      await steps.commit({ grant: { id: grant.id, act: 'revoke' } }, seconds(1));
+      expect(await steps.commit({ grant: { id: grant.id, act: 'refresh', generation: 0 }, uses: [] })).to.include({ done: false });
     });
 
     it('counts no more once it is revoked', async () => {
@@ -220,8 +219,8 @@ export function describeAuthorizations(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const before = await steps.claimCredentialRequest(session.publicId, [], grant.id);
       expect(before?.revoked).to.equal(false);
-      await steps.revokeGrant(grant.id, seconds(1));
-      await steps.revokeGrant(grant.id, seconds(2));
+      await steps.commit({ grant: { id: grant.id, act: 'revoke' } }, seconds(1));
+      await steps.commit({ grant: { id: grant.id, act: 'revoke' } }, seconds(2));
       expect((await steps.grant(grant.id))?.grant?.revokedAt).to.deep.equal(seconds(1));
       expect((await steps.claimCredentialRequest(session.publicId, [], grant.id))?.revoked).to.equal(true);
       expect((await steps.claimCredentialRequest(session.publicId, []))?.revoked).to.equal(false);
@@ -244,10 +243,8 @@ export function describeAuthorizations(open: () => Store): void {
         completeMask: 3,
       };
       const use = aUse();
-      expect(await steps.issueAtOnce({ ...issuance, grantId: grant.id, used: [use] }, NOW)).to.equal(
-        undefined,
-      );
-      expect(await steps.remember([use]), 'nothing was spent').to.equal(true);
+      expect(await steps.issueAtOnce({ ...issuance, grantId: grant.id, used: [use] }, NOW)).to.equal(undefined);
+      expect(await steps.commit({ uses: [use] }), 'nothing was spent').to.include({ done: true });
       expect(await steps.issueAtOnce({ ...issuance, used: [] }, NOW)).to.not.equal(undefined);
     });
   });
@@ -259,14 +256,14 @@ export function describeAuthorizations(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const older = (await openOffer(store, tenantId, { session: { createdAt: NOW } })).session;
       const newer = (await openOffer(store, tenantId, { session: { createdAt: seconds(5) } })).session;
-      await steps.linkSubject('hash', older.id);
-      await steps.linkSubject('hash', newer.id);
-      await steps.linkSubject('hash', newer.id);
-      await steps.linkSubject('hash', 'gone' as never);
+      await steps.commit({ subject: { hash: 'hash', sessionId: older.id } });
+      await steps.commit({ subject: { hash: 'hash', sessionId: newer.id } });
+      await steps.commit({ subject: { hash: 'hash', sessionId: newer.id } });
+      await steps.commit({ subject: { hash: 'hash', sessionId: 'gone' as never } });
       expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([newer.id, older.id]);
       expect(await steps.sessionsOfSubject('other')).to.deep.equal([]);
       expect(await stepsOf(store, await addTenant(store)).sessionsOfSubject('hash')).to.deep.equal([]);
-      await steps.removeSession(newer.id, 'system');
+      await steps.commit(sessionRemoval(newer.id, 'system'));
       expect((await steps.sessionsOfSubject('hash')).map(({ id }) => id)).to.deep.equal([older.id]);
     });
   });

@@ -69,10 +69,7 @@ export function aClient(tenantId: TenantId | null, changes: Partial<Client> = {}
   };
 }
 
-export function aConfiguration(
-  id: string,
-  changes: Partial<CredentialConfiguration> = {},
-): CredentialConfiguration {
+export function aConfiguration(id: string, changes: Partial<CredentialConfiguration> = {}): CredentialConfiguration {
   return {
     id,
     config: { format: 'dc+sd-jwt', display: [{ name: 'Diploma' }] },
@@ -106,9 +103,7 @@ export function aKeyChain(tenantId: TenantId, id: string): KeyChain {
   };
 }
 
-export function aRegistrarConfiguration(
-  changes: Partial<RegistrarConfiguration> = {},
-): RegistrarConfiguration {
+export function aRegistrarConfiguration(changes: Partial<RegistrarConfiguration> = {}): RegistrarConfiguration {
   return {
     id: 'default',
     registrarUrl: 'https://registrar.example/api',
@@ -215,11 +210,7 @@ export function aList(changes: Partial<StatusList> = {}): StatusList {
   };
 }
 
-export async function addList(
-  store: Store,
-  tenantId: TenantId,
-  changes: Partial<StatusList> = {},
-): Promise<StatusList> {
+export async function addList(store: Store, tenantId: TenantId, changes: Partial<StatusList> = {}): Promise<StatusList> {
   const list = aList(changes);
   await store.forTenant(tenantId, ({ statusLists }) => statusLists.add(list), { by: 'system' });
   return list;
@@ -283,6 +274,7 @@ export function aDeferred(session: Session, changes: Partial<DeferredTransaction
     batchId: null,
     errorMessage: null,
     walletStatuses: null,
+    authorizedAt: null,
     createdAt: NOW,
     updatedAt: NOW,
     expiresAt: seconds(86_400),

@@ -7,27 +7,14 @@ import type { Store } from '../../../application/ports/store.ts';
 import { MOVES } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { type DatabaseKind, rawSql } from '../../support/databases.ts';
-import {
-  aConfiguration,
-  addList,
-  addTenant,
-  aGrant,
-  aKeyChain,
-  aSession,
-  aUse,
-  failureOf,
-  NOW,
-} from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { aConfiguration, addList, addTenant, aGrant, aKeyChain, aSession, aUse, failureOf, NOW } from './builders.ts';
+import { sessionOpening, stepsOf } from './steps.ts';
 
 const SECRET = 'Xenophilius-Lovegood';
 const TABLES = ['credential_configurations', 'key_chains', 'sessions', 'status_lists'];
 
 /** What only a real database can show. */
-export function describeDatabase(
-  kind: DatabaseKind,
-  open: () => { store: Store; url: string; cipher: MasterCipher },
-): void {
+export function describeDatabase(kind: DatabaseKind, open: () => { store: Store; url: string; cipher: MasterCipher }): void {
   describe('at rest', () => {
     let store: Store;
     let url: string;
@@ -44,19 +31,21 @@ export function describeDatabase(
 
     it('claims, outcomes, configurations and keys cannot be read', async () => {
       const secret = Buffer.from(SECRET.padEnd(32, '!'));
-      await stepsOf(store, tenantId).openSession(
-        aSession(tenantId, {
-          request: {
-            kind: 'issuance',
-            offerRequest: { family_name: SECRET },
-            offer: {},
-            offerUrl: SECRET,
-            credentialClaims: { diploma: { type: 'inline', claims: { family_name: SECRET } } },
-          },
-        }),
+      await stepsOf(store, tenantId).commit(
+        sessionOpening(
+          aSession(tenantId, {
+            request: {
+              kind: 'issuance',
+              offerRequest: { family_name: SECRET },
+              offer: {},
+              offerUrl: SECRET,
+              credentialClaims: { diploma: { type: 'inline', claims: { family_name: SECRET } } },
+            },
+          }),
+        ),
       );
       const answered = aSession(tenantId, { request: null });
-      await stepsOf(store, tenantId).openSession(answered);
+      await stepsOf(store, tenantId).commit(sessionOpening(answered));
       await stepsOf(store, tenantId).recordOutcome(answered, 'complete', { redirectUri: SECRET }, NOW);
       await addList(store, tenantId, { secret });
       await store.forTenant(
@@ -67,12 +56,7 @@ export function describeDatabase(
         },
         { by: 'system' },
       );
-      const needles = [
-        SECRET,
-        secret.toString('base64'),
-        secret.toString('base64url'),
-        secret.toString('hex'),
-      ];
+      const needles = [SECRET, secret.toString('base64'), secret.toString('base64url'), secret.toString('hex')];
       for (const stored of await everythingStored(kind, url)) {
         for (const needle of needles) expect(stored.includes(needle)).to.equal(false);
       }
@@ -81,11 +65,9 @@ export function describeDatabase(
     if (kind.name === 'postgres') {
       it('a session that moves stays on its page, so that no index gets an entry more', async () => {
         const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
-        for (const session of sessions) await stepsOf(store, tenantId).openSession(session);
+        for (const session of sessions) await stepsOf(store, tenantId).commit(sessionOpening(session));
         const pages = () =>
-          rawSql(url, (run) =>
-            run(`select id, (ctid::text::point)[0] as page from sessions where tenant_id = '${tenantId}'`),
-          );
+          rawSql(url, (run) => run(`select id, (ctid::text::point)[0] as page from sessions where tenant_id = '${tenantId}'`));
         const before = new Map((await pages()).map(({ id, page }) => [id, page]));
         // All at once: then none finds the room that another one left.
         const ids = sessions.map(({ id }) => id);
@@ -98,8 +80,8 @@ export function describeDatabase(
     it('a session moved to another place does not open', async () => {
       const steps = stepsOf(store, tenantId);
       const [one, two] = [aSession(tenantId), aSession(tenantId)];
-      await steps.openSession(one);
-      await steps.openSession(two);
+      await steps.commit(sessionOpening(one));
+      await steps.commit(sessionOpening(two));
       await steps.recordOutcome(two, 'complete', { redirectUri: SECRET }, NOW);
       await rawSql(url, async (run) => {
         const own = `tenant_id = '${tenantId}'`;
@@ -107,8 +89,8 @@ export function describeDatabase(
         await run(`update sessions set request = ${other} where ${own} and id = '${one.id}'`);
         await run(`update sessions set outcome = request where ${own} and id = '${two.id}'`);
       });
-      expect(await failed(steps.findSession(one.id))).to.equal(true);
-      expect(await failed(steps.findSession(two.id))).to.equal(true);
+      expect(await failed(steps.session(one.id))).to.equal(true);
+      expect(await failed(steps.session(two.id))).to.equal(true);
     });
 
     it('a document moved to another id, table or tenant does not open', async () => {
@@ -146,17 +128,12 @@ export function describeDatabase(
         const long = new Date('2019-01-01T00:00:00Z');
         const own = await addTenant(store, { sessionConfig: { ttlSeconds: 60, cleanupMode: mode } });
         const session = aSession(own, { createdAt: long, expiresAt: long });
-        await stepsOf(store, own).openSession(session, aGrant(session));
+        await stepsOf(store, own).commit(sessionOpening(session, aGrant(session)));
         await stepsOf(store, own).recordOutcome(session, 'fail', { redirectUri: SECRET }, long);
         const later = new Date('2019-01-02T00:00:00Z');
         let place: CleanUpPlace | undefined;
         do {
-          ({ next: place } = await store.maintenance.cleanUpSessions(
-            later,
-            100,
-            { ttlSeconds: 86_400 },
-            place,
-          ));
+          ({ next: place } = await store.maintenance.cleanUpSessions(later, 100, { ttlSeconds: 86_400 }, place));
         } while (place !== undefined);
         await rawSql(url, async (run) => {
           const rows = (table: string) => run(`select * from ${table} where tenant_id = '${own}'`);
@@ -170,7 +147,7 @@ export function describeDatabase(
     }
 
     it('a tenant leaves no row in any table', async () => {
-      await stepsOf(store, tenantId).openSession(aSession(tenantId));
+      await stepsOf(store, tenantId).commit(sessionOpening(aSession(tenantId)));
       await addList(store, tenantId);
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
       while ((await store.maintenance.removeRemains(NOW, 500)) > 0);
@@ -217,9 +194,7 @@ export function describeDatabase(
         if (database === undefined) return this.skip();
         const { cipher } = open();
         try {
-          const opened = await Promise.all(
-            [1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)),
-          );
+          const opened = await Promise.all([1, 2, 3, 4].map((poolSize) => OrmStore.open({ url: database.url, poolSize }, cipher)));
           for (const store of opened) await store.ping();
           for (const store of opened) await store.close();
           const migrations = await rawSql(database.url, (run) => run('select name from schema_migrations'));
@@ -241,7 +216,7 @@ export function describeDatabase(
         try {
           const steps = stepsOf(store, await addTenant(store));
           const known = aUse();
-          await steps.remember([known]);
+          await steps.commit({ uses: [known] });
           const connections = () =>
             rawSql(url, (run) =>
               run(`select pid from pg_stat_activity where datname = current_database()
@@ -249,7 +224,7 @@ export function describeDatabase(
             );
           const before = await connections();
           expect(before).to.have.lengthOf.within(1, 2);
-          for (let round = 0; round < 10; round++) expect(await steps.remember([known])).to.equal(false);
+          for (let round = 0; round < 10; round++) expect(await steps.commit({ uses: [known] })).to.include({ done: false });
           expect(await connections()).to.deep.equal(before);
         } finally {
           await store.close();
@@ -272,7 +247,5 @@ async function everythingStored(kind: DatabaseKind, url: string): Promise<(Buffe
     const file = url.slice('sqlite:'.length);
     return [readFileSync(file), readFileSync(`${file}-wal`)];
   }
-  return rawSql(url, (run) =>
-    Promise.all(TABLES.map(async (table) => JSON.stringify(await run(`select * from ${table}`)))),
-  );
+  return rawSql(url, (run) => Promise.all(TABLES.map(async (table) => JSON.stringify(await run(`select * from ${table}`)))));
 }

@@ -1,11 +1,19 @@
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import type { DeferredTransaction } from '../../../domain/issuance/deferred.ts';
-import type { Session } from '../../../domain/sessions/session.ts';
-import { MAX_ISSUANCES } from '../../../domain/sessions/session.ts';
-import type { TenantId } from '../../../domain/shared/ids.ts';
-import { aBatch, aDeferred, addTenant, NOW, openOffer, seconds } from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { MAX_ISSUANCES, type Session } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { aBatch, aDeferred, addTenant, aSession, NOW, openOffer, seconds } from './builders.ts';
+import {
+  credentialRevocation,
+  deferredCompletion,
+  deferredFailure,
+  issuanceDeferral,
+  responseDelivery,
+  sessionOpening,
+  sessionRemoval,
+  stepsOf,
+} from './steps.ts';
 
 export function describeDeferred(open: () => Store): void {
   describe('a deferred transaction', () => {
@@ -18,53 +26,44 @@ export function describeDeferred(open: () => Store): void {
       tenantId = await addTenant(store);
       ({ session } = await openOffer(store, tenantId));
       transaction = aDeferred(session);
-      expect(await stepsOf(store, tenantId).openDeferred(transaction, 1)).to.equal(true);
+      expect(await stepsOf(store, tenantId).commit(issuanceDeferral(transaction, 1))).to.include({ done: true });
     });
     const complete = (id = transaction.id, at = seconds(1)) =>
-      stepsOf(store, tenantId).completeDeferred(
-        id,
-        ['one', 'two'],
-        aBatch(session, { id: 'b' }),
-        1,
-        at,
-        'system',
-      );
-    const retrieve = (at = seconds(2)) =>
-      stepsOf(store, tenantId).retrieveDeferred(transaction.id, session.publicId, 1, 1, 'over', at);
+      stepsOf(store, tenantId).commit(deferredCompletion(id, ['one', 'two'], aBatch(session, { id: 'b' }), 1, 'system'), at);
+    const retrieve = (at = seconds(2)) => stepsOf(store, tenantId).retrieveDeferred(transaction.id, session.publicId, 1, 1, 'over', at);
 
     it('is found by its tenant, and keeps its session alive', async () => {
       const steps = stepsOf(store, tenantId);
       expect(await steps.deferred(transaction.id)).to.deep.equal(transaction);
       expect(await steps.deferred('none')).to.equal(undefined);
       expect(await stepsOf(store, await addTenant(store)).deferred(transaction.id)).to.equal(undefined);
-      expect((await steps.findSession(session.id))?.expiresAt).to.deep.equal(transaction.expiresAt);
+      expect((await steps.session(session.id))?.session?.expiresAt).to.deep.equal(transaction.expiresAt);
     });
 
     it('is not opened for a session that is over', async () => {
       const steps = stepsOf(store, tenantId);
       const over = (await openOffer(store, tenantId, { session: { status: 'failed' } })).session;
       const late = aDeferred(over);
-      expect(await steps.openDeferred(late, 1)).to.equal(false);
+      expect(await steps.commit(issuanceDeferral(late, 1))).to.include({ done: false });
       expect(await steps.deferred(late.id)).to.equal(undefined);
     });
 
     it('is opened a bounded number of times, and not for what was barred', async () => {
       const steps = stepsOf(store, tenantId);
       const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 0 } as const;
-      await steps.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
-      expect(await steps.openDeferred(aDeferred(session), 2), 'barred').to.equal(false);
+      await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
+      expect(await steps.commit(issuanceDeferral(aDeferred(session), 2)), 'barred').to.include({ done: false });
       for (let count = 1; count < MAX_ISSUANCES; count++) {
-        expect(await steps.openDeferred(aDeferred(session), 1)).to.equal(true);
+        expect(await steps.commit(issuanceDeferral(aDeferred(session), 1))).to.include({ done: true });
       }
-      expect(await steps.openDeferred(aDeferred(session), 1), 'one too many').to.equal(false);
+      expect(await steps.commit(issuanceDeferral(aDeferred(session), 1)), 'one too many').to.include({ done: false });
     });
 
     it('is listed by session, the newest first', async () => {
       const steps = stepsOf(store, tenantId);
       const newer = aDeferred(session, { createdAt: seconds(5) });
-      await steps.openDeferred(newer, 1);
-      const ids = async (query: object) =>
-        (await steps.listDeferred({ limit: 10, ...query })).map(({ id }) => id);
+      await steps.commit(issuanceDeferral(newer, 1));
+      const ids = async (query: object) => (await steps.deferredTransactions({ limit: 10, ...query })).map(({ id }) => id);
       expect(await ids({ sessionId: session.id })).to.deep.equal([newer.id, transaction.id]);
       expect(await ids({ limit: 1 })).to.deep.equal([newer.id]);
       expect(await ids({ sessionId: 'other' })).to.deep.equal([]);
@@ -74,18 +73,14 @@ export function describeDeferred(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
-          steps.completeDeferred(
-            transaction.id,
-            [`credential ${index}`],
-            aBatch(session, { id: `batch-${index}` }),
-            1,
+          steps.commit(
+            deferredCompletion(transaction.id, [`credential ${index}`], aBatch(session, { id: `batch-${index}` }), 1, 'system'),
             seconds(1),
-            'system',
           ),
         ),
       );
-      expect(answers.filter(Boolean)).to.have.length(1);
-      const winner = answers.indexOf(true);
+      expect(answers.filter(({ done }) => done)).to.have.length(1);
+      const winner = answers.findIndex(({ done }) => done);
       expect(await steps.deferred(transaction.id)).to.deep.equal({
         ...transaction,
         status: 'ready',
@@ -93,44 +88,46 @@ export function describeDeferred(open: () => Store): void {
         batchId: `batch-${winner}`,
         updatedAt: seconds(1),
       });
-      const batches = await steps.issuedBatches(session.id);
-      expect(batches.map(({ id }) => id)).to.deep.equal([`batch-${winner}`]);
+      const batches = (await steps.issued(session.id))?.batches;
+      expect(batches?.map(({ id }) => id)).to.deep.equal([`batch-${winner}`]);
     });
 
     it('is not completed after its end, for a barred configuration or when it failed', async () => {
       const steps = stepsOf(store, tenantId);
-      expect(await complete(transaction.id, transaction.expiresAt)).to.equal(false);
-      expect(await complete('none')).to.equal(false);
-      await steps.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, {
-        by: 'system',
-        sessionId: session.id,
-        mask: 1,
-        barred: true,
-        issuedCount: 0,
-      });
-      expect(await complete()).to.equal(false);
+      expect(await complete(transaction.id, transaction.expiresAt)).to.include({ done: false });
+      expect(await complete('none')).to.include({ done: false });
+      await steps.commit(
+        credentialRevocation([{ listId: 'none', index: 0, status: 1 }], {
+          by: 'system',
+          sessionId: session.id,
+          mask: 1,
+          barred: true,
+          issuedCount: 0,
+        }),
+      );
+      expect(await complete()).to.include({ done: false });
       expect((await steps.deferred(transaction.id))?.status).to.equal('pending');
-      expect(await steps.failDeferred(transaction.id, 'no such person', seconds(3), 'system')).to.equal(true);
-      expect(await steps.failDeferred(transaction.id, 'again', seconds(4), 'system')).to.equal(false);
+      expect(await steps.commit(deferredFailure(transaction.id, 'no such person', 'system'), seconds(3))).to.include({ done: true });
+      expect(await steps.commit(deferredFailure(transaction.id, 'again', 'system'), seconds(4))).to.include({ done: false });
       expect(await steps.deferred(transaction.id)).to.deep.include({
         status: 'failed',
         errorMessage: 'no such person',
       });
-      expect(await steps.issuedBatches(session.id)).to.deep.equal([]);
+      expect((await steps.issued(session.id))?.batches).to.deep.equal([]);
     });
 
     it('keeps the keys of the wallet until it is over, however it ends', async () => {
       const steps = stepsOf(store, tenantId);
       const keysOf = async (id: string) => (await steps.deferred(id))?.holderKeys.length;
       const [fetched, failed, expired] = [transaction, aDeferred(session), aDeferred(session)];
-      for (const one of [failed, expired]) await steps.openDeferred(one, 1);
+      for (const one of [failed, expired]) await steps.commit(issuanceDeferral(one, 1));
       await complete();
       expect(await keysOf(fetched.id), 'ready')
         .to.equal(fetched.holderKeys.length)
         .and.to.be.above(0);
       await retrieve();
       expect(await keysOf(fetched.id), 'fetched').to.equal(0);
-      await steps.failDeferred(failed.id, 'no such person', seconds(3), 'system');
+      await steps.commit(deferredFailure(failed.id, 'no such person', 'system'), seconds(3));
       expect(await keysOf(failed.id), 'failed').to.equal(0);
       expect(await keysOf(expired.id), 'pending').to.be.above(0);
       await store.maintenance.expireDeferred(expired.expiresAt, 1000);
@@ -141,14 +138,7 @@ export function describeDeferred(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       expect(await retrieve(), 'not yet').to.equal(undefined);
       await complete();
-      const foreign = await steps.retrieveDeferred(
-        transaction.id,
-        'other' as never,
-        1,
-        1,
-        'over',
-        seconds(2),
-      );
+      const foreign = await steps.retrieveDeferred(transaction.id, 'other' as never, 1, 1, 'over', seconds(2));
       expect(foreign, 'of another session').to.equal(undefined);
       const answers = await Promise.all(Array.from({ length: 20 }, () => retrieve()));
       const winners = answers.filter((answer) => answer !== undefined && answer !== 'refused');
@@ -159,7 +149,7 @@ export function describeDeferred(open: () => Store): void {
         status: 'retrieved',
         credentials: null,
       });
-      expect(await steps.findSession(session.id)).to.deep.include({ status: 'completed', issuedMask: 1 });
+      expect((await steps.session(session.id))?.session).to.deep.include({ status: 'completed', issuedMask: 1 });
       const events = await steps.sessionEvents(session.id, 0, 10);
       expect(events.map(({ status }) => status)).to.deep.equal(['active', 'completed']);
     });
@@ -167,18 +157,20 @@ export function describeDeferred(open: () => Store): void {
     it('ends without being handed out when its session failed or was revoked for it', async () => {
       const steps = stepsOf(store, tenantId);
       const revoke = (mask: number) =>
-        steps.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, {
-          by: 'system',
-          sessionId: session.id,
-          mask,
-          barred: true,
-          issuedCount: 1,
-        });
+        steps.commit(
+          credentialRevocation([{ listId: 'none', index: 0, status: 1 }], {
+            by: 'system',
+            sessionId: session.id,
+            mask,
+            barred: true,
+            issuedCount: 1,
+          }),
+        );
       const fail = () => steps.recordOutcome(session, 'fail', {}, seconds(1));
       for (const end of [() => revoke(1), fail]) {
         ({ session } = await openOffer(store, tenantId));
         transaction = aDeferred(session);
-        await steps.openDeferred(transaction, 1);
+        await steps.commit(issuanceDeferral(transaction, 1));
         await complete();
         await end();
         expect(await retrieve()).to.equal('refused');
@@ -189,7 +181,7 @@ export function describeDeferred(open: () => Store): void {
           errorMessage: 'over',
           updatedAt: seconds(2),
         });
-        expect((await steps.findSession(session.id))?.issuedMask).to.equal(0);
+        expect((await steps.session(session.id))?.session?.issuedMask).to.equal(0);
         expect(await retrieve(), 'once').to.equal(undefined);
       }
     });
@@ -198,7 +190,7 @@ export function describeDeferred(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       await complete();
       const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 1 } as const;
-      await steps.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
+      await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
       await steps.recordOutcome(session, 'complete', {}, seconds(1));
       expect(await retrieve()).to.deep.include({ completed: false });
     });
@@ -208,16 +200,16 @@ export function describeDeferred(open: () => Store): void {
       for (let round = 0; round < 20; round++) {
         ({ session } = await openOffer(store, tenantId));
         transaction = aDeferred(session);
-        await steps.openDeferred(transaction, 1);
+        await steps.commit(issuanceDeferral(transaction, 1));
         await complete();
         const bar = { by: 'system', sessionId: session.id, mask: 1, barred: true, issuedCount: 1 } as const;
         const [taken, barred] = await Promise.all([
           retrieve(),
-          steps.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar),
+          steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar)),
         ]);
         const { status } = (await steps.deferred(transaction.id)) ?? {};
-        expect([barred, status]).to.deep.equal([true, taken === 'refused' ? 'failed' : 'retrieved']);
-        expect((await steps.findSession(session.id))?.issuedMask).to.equal(taken === 'refused' ? 0 : 1);
+        expect([barred.done, status]).to.deep.equal([true, taken === 'refused' ? 'failed' : 'retrieved']);
+        expect((await steps.session(session.id))?.session?.issuedMask).to.equal(taken === 'refused' ? 0 : 1);
       }
     });
 
@@ -236,11 +228,130 @@ export function describeDeferred(open: () => Store): void {
         status: 'expired',
         credentials: null,
       });
-      expect(await complete()).to.equal(false);
+      expect(await complete()).to.include({ done: false });
       const other = aDeferred(session);
-      await steps.openDeferred(other, 1);
-      await steps.removeSession(session.id, 'system');
+      await steps.commit(issuanceDeferral(other, 1));
+      await steps.commit(sessionRemoval(session.id, 'system'));
       expect(await steps.deferred(other.id)).to.equal(undefined);
+    });
+  });
+}
+
+export function describeOutcomes(open: () => Store): void {
+  describe('the end of a session', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+    const start = async (changes: Partial<Session> = {}) => {
+      const session = aSession(tenantId, changes);
+      await stepsOf(store, tenantId).commit(sessionOpening(session));
+      return session;
+    };
+    const events = async (id: SessionId) => (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
+
+    describe('a response', () => {
+      it('is taken in once', async () => {
+        const session = await start();
+        const steps = stepsOf(store, tenantId);
+        expect(await steps.commit(responseDelivery(session.id), seconds(3))).to.include({ done: true });
+        expect(await steps.commit(responseDelivery(session.id), seconds(4))).to.include({ done: false });
+        expect((await steps.session(session.id))?.session?.claimedAt).to.deep.equal(seconds(3));
+      });
+
+      it('ends the session at once, once, for a tenant that is as the caller saw it', async () => {
+        const session = await start();
+        const steps = stepsOf(store, tenantId);
+        const revision = (await steps.state())?.revision ?? -1;
+        const answer = (changes: object = {}) => ({
+          sessionId: session.id,
+          publicId: session.publicId,
+          revision,
+          event: 'complete' as const,
+          outcome: { credentials: [{ id: 'pid' }] },
+          ...changes,
+        });
+        expect(await steps.answerAtOnce(answer({ revision: revision + 1 }), NOW)).to.equal(false);
+        expect(await steps.answerAtOnce(answer(), session.expiresAt)).to.equal(false);
+        expect((await steps.session(session.id))?.session).to.deep.equal(session);
+        const answers = await Promise.all(Array.from({ length: 50 }, () => stepsOf(store, tenantId).answerAtOnce(answer(), seconds(3))));
+        expect(answers.filter(Boolean)).to.have.length(1);
+        const ended = (await steps.session(session.id))?.session;
+        expect(ended).to.deep.include({ status: 'completed', version: 2, outcome: answer().outcome });
+        expect(ended?.claimedAt).to.deep.equal(seconds(3));
+        expect(await events(session.id)).to.deep.equal(['active', 'completed']);
+      });
+
+      it('is not taken in at once after somebody claimed the request', async () => {
+        const session = await start();
+        const steps = stepsOf(store, tenantId);
+        const revision = (await steps.state())?.revision ?? -1;
+        await steps.commit(responseDelivery(session.id));
+        const answer = { sessionId: session.id, publicId: session.publicId, revision, outcome: {} };
+        expect(await steps.answerAtOnce({ ...answer, event: 'fail' }, NOW)).to.equal(false);
+      });
+
+      it('is not taken in by a session that ended or is unknown', async () => {
+        const steps = stepsOf(store, tenantId);
+        const over = await start({ expiresAt: seconds(10) });
+        expect(await steps.commit(responseDelivery(over.id), seconds(10))).to.include({ done: false });
+        for (const status of ['completed', 'failed', 'expired'] as const) {
+          expect(await steps.commit(responseDelivery((await start({ status })).id))).to.include({ done: false });
+        }
+        expect(await steps.commit(responseDelivery('none' as SessionId))).to.include({ done: false });
+      });
+    });
+
+    describe('an outcome', () => {
+      const outcome = { credentials: [{ family_name: 'Mustermann' }], redirectUri: 'https://shop.example' };
+
+      it('ends the session and is logged', async () => {
+        const session = await start();
+        const steps = stepsOf(store, tenantId);
+        expect(await steps.recordOutcome(session, 'complete', outcome, seconds(9))).to.equal(2);
+        expect((await steps.session(session.id))?.session).to.deep.equal({
+          ...session,
+          status: 'completed',
+          version: 2,
+          outcome,
+          updatedAt: seconds(9),
+        });
+        expect(await steps.sessionEvents(session.id, 1, 10)).to.deep.equal([
+          { sequence: 2, version: 2, status: 'completed', at: seconds(9) },
+        ]);
+      });
+
+      it('does not apply to a version that is no more', async () => {
+        const session = await start();
+        const steps = stepsOf(store, tenantId);
+        await steps.fetchSession(session.publicId, NOW);
+        expect(await steps.recordOutcome(session, 'fail', outcome, NOW)).to.equal(undefined);
+        expect(await steps.recordOutcome(session, undefined, outcome, NOW)).to.equal(undefined);
+        expect((await steps.session(session.id))?.session).to.include({ status: 'fetched', outcome: null });
+      });
+
+      it('never changes a terminal status', async () => {
+        const steps = stepsOf(store, tenantId);
+        for (const status of ['completed', 'failed', 'expired'] as const) {
+          const session = await start({ status });
+          for (const event of ['complete', 'fail'] as const) {
+            expect(await steps.recordOutcome(session, event, outcome, NOW)).to.equal(undefined);
+          }
+          expect((await steps.session(session.id))?.session).to.deep.equal(session);
+        }
+      });
+
+      it('without an event annotates the session, whatever its status, and logs nothing', async () => {
+        const steps = stepsOf(store, tenantId);
+        for (const status of ['active', 'fetched', 'completed', 'failed'] as const) {
+          const session = await start({ status });
+          expect(await steps.recordOutcome(session, undefined, outcome, seconds(1))).to.equal(2);
+          expect((await steps.session(session.id))?.session).to.deep.include({ status, outcome, version: 2 });
+          expect(await events(session.id)).to.deep.equal([status]);
+        }
+      });
     });
   });
 }

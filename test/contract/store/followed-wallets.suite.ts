@@ -7,7 +7,7 @@ import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { FollowingBatch } from '../../../domain/status-lists/wallet-status.ts';
 import { aBatch, aDeferred, addTenant, NOW, openOffer, seconds } from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { issuanceDeferral, stepsOf } from './steps.ts';
 
 const URI = 'https://provider.example/status/1';
 const FOREVER = 100_000;
@@ -35,8 +35,7 @@ export function describeFollowedWallets(open: () => Store): void {
       return commit({ issued, follows: following(id, indices, changes) });
     };
     const list = () => ({ tenantId, id: listId });
-    const due = async (now = NOW) =>
-      (await store.maintenance.dueFollowedLists(now, 1_000)).find(({ id }) => id === listId);
+    const due = async (now = NOW) => (await store.maintenance.dueFollowedLists(now, 1_000)).find(({ id }) => id === listId);
     const followers = async (indices: number[], limit = 10) =>
       (await store.maintenance.followers(list(), indices, limit)).map(({ batchId }) => batchId).sort();
 
@@ -77,9 +76,7 @@ export function describeFollowedWallets(open: () => Store): void {
       await maintenance.noteFollowedList(list(), seconds(2), seconds(2), 'status_invalid: signer');
       const failure = { since: seconds(1), count: 2, reason: 'status_invalid: signer' };
       expect((await due(seconds(2)))?.failure).to.deep.equal(failure);
-      expect((await maintenance.followedLists(tenantId, 10)).map((each) => each.failure)).to.deep.equal([
-        failure,
-      ]);
+      expect((await maintenance.followedLists(tenantId, 10)).map((each) => each.failure)).to.deep.equal([failure]);
       expect(await maintenance.failingLists(seconds(5))).to.equal(before + 1);
       expect(await maintenance.failingLists(seconds(0))).to.equal(before);
       await maintenance.noteFollowedList(list(), seconds(3), seconds(3));
@@ -110,8 +107,7 @@ export function describeFollowedWallets(open: () => Store): void {
       // As a process that died before it let them go would repeat it
       await store.maintenance.fall(list(), found, seconds(8));
       expect(await followers([3])).to.deep.equal([]);
-      const waiting = async () =>
-        (await store.maintenance.fallenBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
+      const waiting = async () => (await store.maintenance.fallenBatches(1_000)).filter((batch) => batch.tenantId === tenantId);
       expect((await waiting()).map(({ batchId }) => batchId).sort()).to.deep.equal(['one', 'two']);
       const [first] = await waiting();
       expect(first).to.deep.include({
@@ -124,8 +120,7 @@ export function describeFollowedWallets(open: () => Store): void {
     });
 
     it('fall once, whoever works through them at the same time and in whichever order', async () => {
-      for (let count = 0; count < 300; count++)
-        await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
+      for (let count = 0; count < 300; count++) await commit({ follows: following(`b${count}`, [count % 7], { endsAt: null }) });
       const found = await store.maintenance.followers(list(), [0, 1, 2, 3, 4, 5, 6], 1_000);
       expect(found).to.have.length(300);
       const known = found.map((follower) => ({
@@ -135,9 +130,7 @@ export function describeFollowedWallets(open: () => Store): void {
       const orders = [known, [...known].reverse(), known.slice(100), known.slice(0, 200).reverse()];
       await Promise.all(orders.map((order) => store.maintenance.fall(list(), order, NOW)));
       expect(await followers([0, 1, 2, 3, 4, 5, 6], 1_000)).to.deep.equal([]);
-      const waiting = (await store.maintenance.fallenBatches(1_000)).filter(
-        (each) => each.tenantId === tenantId,
-      );
+      const waiting = (await store.maintenance.fallenBatches(1_000)).filter((each) => each.tenantId === tenantId);
       expect(waiting).to.have.length(300);
       await Promise.all(waiting.map((each) => store.maintenance.forgetFallen(each)));
     });
@@ -187,7 +180,7 @@ export function describeFollowedWallets(open: () => Store): void {
     it('wait with a deferred transaction, sealed, until they are made', async () => {
       const steps = stepsOf(store, tenantId);
       const transaction = aDeferred(session);
-      await steps.openDeferred(transaction, 1);
+      await steps.commit(issuanceDeferral(transaction, 1));
       const statuses = [{ uri: URI, anchor: 'anchor', idx: 3, keptUntil: 1_900_000_000 }];
       await commit({ holds: { transactionId: transaction.id, statuses } });
       expect((await steps.deferred(transaction.id))?.walletStatuses).to.deep.equal(statuses);

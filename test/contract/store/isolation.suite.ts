@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Store } from '../../../application/ports/store.ts';
 import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
@@ -6,6 +7,7 @@ import {
   aBatch,
   aClient,
   aConfiguration,
+  addList,
   addTenant,
   aGrant,
   aKeyChain,
@@ -14,11 +16,12 @@ import {
   aRegistrationCertificate,
   aSession,
   aUse,
+  failureOf,
   NOW,
   REDEMPTION,
   seconds,
 } from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { batchIssuance, grantRedemption, responseDelivery, sessionOpening, sessionRemoval, stepsOf } from './steps.ts';
 
 /** One row in every table, with the same ids for every tenant. */
 async function fill(store: Store, tenantId: TenantId, mark: string) {
@@ -69,10 +72,10 @@ async function fill(store: Store, tenantId: TenantId, mark: string) {
     { by: 'system' },
   );
   const steps = stepsOf(store, tenantId);
-  await steps.openSession(session, grant);
-  await steps.recordIssuance(session.id, batch, 1, 3, NOW);
-  await steps.changeStatuses([{ listId: 'same', index: 1, status: 1 }], NOW);
-  await steps.remember([value]);
+  await steps.commit(sessionOpening(session, grant));
+  await steps.commit(batchIssuance(session.id, batch, 1, 3));
+  await steps.commit({ statuses: [{ listId: 'same', index: 1, status: 1 }] });
+  await steps.commit({ uses: [value] });
   return { session, value, client };
 }
 
@@ -93,13 +96,13 @@ async function picture(store: Store, tenantId: TenantId) {
     .then(async (administration) => ({
       ...administration,
       head: await steps.state(),
-      session: await steps.findSession('same' as never),
+      session: (await steps.session('same' as never))?.session,
       wallet: await steps.sessionByPublicId('same' as never),
-      sessions: await steps.listSessions({ kinds: [], ascending: true, limit: 10 }),
+      sessions: await steps.sessions({ kinds: [], ascending: true, limit: 10 }),
       versions: await steps.sessionVersions(['same' as never]),
       events: await steps.sessionEvents('same' as never, 0, 10),
       grant: await steps.grantByCode('same'),
-      batches: await steps.issuedBatches('same' as never),
+      batches: (await steps.issued('same' as never))?.batches ?? [],
       issuing: await steps.issuing('same' as never, [aUse('dpop_jti', { hash: 'same' })], 'same'),
       list: await steps.statusList('same'),
       heads: await steps.statusListVersions(['same']),
@@ -162,14 +165,14 @@ export function describeIsolation(open: () => Store): void {
       const before = await picture(store, two);
       const steps = stepsOf(store, one);
       await steps.fetchSession(session.publicId, NOW);
-      await steps.takeAttempt('same', 1);
-      await steps.consumeGrant('same', REDEMPTION, [aUse()], NOW);
-      await steps.claimResponse(session.id, NOW);
-      await steps.recordIssuance(session.id, aBatch(session), 2, 3, NOW);
+      await steps.commit({ grant: { id: 'same', act: 'attempt', attemptsBelow: 1 } });
+      await steps.commit(grantRedemption({ id: 'same', sessionId: session.id, kind: 'pre_authorized_code' }, REDEMPTION, [aUse()]));
+      await steps.commit(responseDelivery(session.id));
+      await steps.commit(batchIssuance(session.id, aBatch(session), 2, 3));
       await steps.takeStatusRun({ id: 'same', keyChainId: null }, 5);
-      await steps.changeStatuses([{ listId: 'same', index: 1, status: 0 }], NOW);
+      await steps.commit({ statuses: [{ listId: 'same', index: 1, status: 0 }] });
       await steps.saveStatusToken('same', 'jwt', { version: 1, term: 0 }, NOW, seconds(60));
-      await steps.removeSession(session.id, 'system');
+      await steps.commit(sessionRemoval(session.id, 'system'));
       await store.forTenant(
         one,
         async (own) => {
@@ -188,7 +191,7 @@ export function describeIsolation(open: () => Store): void {
       const before = await picture(store, two);
       await store.forService(({ tenants }) => tenants.remove(one), { by: 'system' });
       expect(await picture(store, two)).to.deep.equal(before);
-      expect(await stepsOf(store, two).remember([gone.value])).to.equal(false);
+      expect(await stepsOf(store, two).commit({ uses: [gone.value] })).to.include({ done: false });
       expect(await stepsOf(store, one).state()).to.equal(undefined);
       expect(await store.forService(({ clients }) => clients.find(gone.client.clientId))).to.equal(undefined);
 
@@ -196,7 +199,109 @@ export function describeIsolation(open: () => Store): void {
       const anew = await picture(store, one);
       expect(anew).to.deep.include(EMPTY);
       expect(anew.grant?.grant).to.equal(undefined);
-      expect(await stepsOf(store, one).remember([gone.value])).to.equal(true);
+      expect(await stepsOf(store, one).commit({ uses: [gone.value] })).to.include({ done: true });
+    });
+  });
+}
+
+export function describeConcurrency(open: () => Store): void {
+  describe('at the same time', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+
+    it('a step survives a transaction that was open around it and rolled back', async () => {
+      const session = aSession(tenantId);
+      let step: Promise<unknown> = Promise.resolve();
+      let inside = () => {};
+      const entered = new Promise<void>((resolve) => {
+        inside = resolve;
+      });
+      const broken = store.forTenant(
+        tenantId,
+        async (own) => {
+          await own.credentialConfigurations.add(aConfiguration('one'));
+          inside();
+          await sleep(50);
+          throw new Error('broken');
+        },
+        { by: 'system' },
+      );
+      const failure = failureOf(broken);
+      await entered;
+      step = stepsOf(store, tenantId).commit(sessionOpening(session));
+      expect(String(await failure)).to.contain('broken');
+      await step;
+      expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
+      const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+      expect(documents).to.deep.equal([]);
+    });
+
+    it('changes come to be whole or not at all, whatever becomes of those beside them', async () => {
+      const sessions = Array.from({ length: 60 }, () => aSession(tenantId));
+      const values = Array.from({ length: 20 }, () => aUse('c_nonce'));
+      const answers = await Promise.all(
+        sessions.map((session, index) => {
+          // Three want each of the values, and each brings one of its own.
+          const uses = [aUse('dpop_jti'), values[index % 20] ?? aUse()];
+          return store.commit(tenantId, { opens: { session }, uses }, session.createdAt);
+        }),
+      );
+      for (let value = 0; value < 20; value++) {
+        const rivals = [answers[value], answers[value + 20], answers[value + 40]];
+        expect(rivals.filter((answer) => answer?.done)).to.have.length(1);
+        for (const answer of rivals) if (!answer?.done) expect(answer).to.deep.equal({ done: false, part: 'uses', kind: 'c_nonce' });
+      }
+      const steps = stepsOf(store, tenantId);
+      for (const [index, { id }] of sessions.entries())
+        expect((await steps.session(id))?.session !== undefined).to.equal(answers[index]?.done);
+    });
+
+    it('many steps and transactions, some of which fail, all come to their end', async () => {
+      const list = await addList(store, tenantId);
+      const work = Array.from({ length: 150 }, async (_, index) => {
+        if (index % 3 === 0) {
+          const failing = index % 2 === 0;
+          const transaction = store.forTenant(
+            tenantId,
+            async (own) => {
+              await own.credentialConfigurations.put(aConfiguration(`id-${index}`));
+              await sleep(1);
+              if (failing) throw new Error('broken');
+            },
+            { by: 'system' },
+          );
+          return failing ? failureOf(transaction) : transaction;
+        }
+        return stepsOf(store, tenantId).takeStatusRun(list, 1);
+      });
+      await Promise.all(work);
+      expect((await stepsOf(store, tenantId).statusList(list.id))?.usedEntries).to.equal(100);
+      const documents = await store.forTenant(tenantId, (own) => own.credentialConfigurations.list());
+      expect(documents).to.have.length(25);
+    });
+
+    it('two transactions that read the same version do not both save', async () => {
+      const save = (name: string) =>
+        failureOf(
+          store.forTenant(
+            tenantId,
+            async (own) => {
+              const tenant = await own.tenant.get();
+              await sleep(5);
+              await own.tenant.save({ ...tenant, name });
+            },
+            { by: 'system' },
+          ),
+        );
+      const tenant = await store.forTenant(tenantId, (own) => own.tenant.get());
+      const stale = (name: string) => failureOf(store.forTenant(tenantId, (own) => own.tenant.save({ ...tenant, name }), { by: 'system' }));
+      const results = await Promise.all([stale('a'), stale('b'), stale('c')]);
+      expect(results.filter((result) => result === 'conflict')).to.have.length(2);
+      expect(await save('last')).to.equal('nothing failed');
     });
   });
 }

@@ -6,12 +6,19 @@ import type { Delivery, Session } from '../../../domain/sessions/session.ts';
 import { awaiting, delivering, noted, type SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
-import { aBatch, aClient, aDeferred, addTenant, aUse, openOffer, seconds } from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { aBatch, aClient, aDeferred, addTenant, aSession, aUse, openOffer, seconds } from './builders.ts';
+import { batchIssuance, deferredCompletion, deferredFailure, issuanceDeferral, stepsOf } from './steps.ts';
 
 /** Long before everything else in this store, so that maintenance over all tenants meet only what belongs here. */
 const PAST = new Date('2020-01-01T00:00:00Z');
 const past = (seconds: number) => new Date(PAST.getTime() + seconds * 1000);
+/** Claims that are longer than what an ended session keeps. */
+const withLargeRequest = (tenantId: TenantId): Pick<Session, 'request'> => {
+  const { request } = aSession(tenantId);
+  if (request?.kind !== 'issuance') throw new Error('no offer');
+  const claims = { family_name: 'x'.repeat(20_000) };
+  return { request: { ...request, credentialClaims: { diploma: { type: 'inline', claims } } } };
+};
 
 export function describeMaintenance(open: () => Store): void {
   describe('maintenance', () => {
@@ -56,17 +63,15 @@ export function describeMaintenance(open: () => Store): void {
 
       for (const { session } of [late, middle, early]) {
         const steps = stepsOf(store, session.tenantId);
-        expect(await steps.findSession(session.id)).to.deep.include({
+        expect((await steps.session(session.id))?.session).to.deep.include({
           status: 'expired',
           version: 2,
           updatedAt: past(3),
         });
-        expect(await steps.sessionEvents(session.id, 1, 10)).to.deep.equal([
-          { sequence: 2, version: 2, status: 'expired', at: past(3) },
-        ]);
+        expect(await steps.sessionEvents(session.id, 1, 10)).to.deep.equal([{ sequence: 2, version: 2, status: 'expired', at: past(3) }]);
       }
       for (const { session } of [done, open]) {
-        expect(await stepsOf(store, one).findSession(session.id)).to.deep.equal(session);
+        expect((await stepsOf(store, one).session(session.id))?.session).to.deep.equal(session);
       }
     });
 
@@ -141,20 +146,18 @@ export function describeMaintenance(open: () => Store): void {
       while ((await store.maintenance.forgetExpired(day(0), 1000)) > 0);
       const values = [1, 2, 3].map((second) => aUse('dpop_jti', { expiresAt: day(second) }));
       const fresh = aUse();
-      await stepsOf(store, one).remember([...values.slice(0, 2), fresh]);
-      await stepsOf(store, two).remember(values.slice(2));
+      await stepsOf(store, one).commit({ uses: [...values.slice(0, 2), fresh] });
+      await stepsOf(store, two).commit({ uses: values.slice(2) });
       const old = await openOffer(store, one, { grant: { expiresAt: day(1) } });
       const young = await openOffer(store, one);
       expect(await store.maintenance.forgetExpired(day(3), 2)).to.equal(3);
       expect(await store.maintenance.forgetExpired(day(3), 2)).to.equal(1);
       expect(await store.maintenance.forgetExpired(day(3), 2)).to.equal(0);
 
-      expect(await stepsOf(store, one).remember([fresh])).to.equal(false);
-      expect(await stepsOf(store, one).remember(values.slice(0, 2))).to.equal(true);
+      expect(await stepsOf(store, one).commit({ uses: [fresh] })).to.include({ done: false });
+      expect(await stepsOf(store, one).commit({ uses: values.slice(0, 2) })).to.include({ done: true });
       expect((await stepsOf(store, one).grantByCode(old.grant.codeHash))?.grant).to.equal(undefined);
-      expect((await stepsOf(store, one).grantByCode(young.grant.codeHash))?.grant?.id).to.equal(
-        young.grant.id,
-      );
+      expect((await stepsOf(store, one).grantByCode(young.grant.codeHash))?.grant?.id).to.equal(young.grant.id);
       await store.maintenance.forgetExpired(day(3), 100);
     });
 
@@ -181,24 +184,24 @@ export function describeMaintenance(open: () => Store): void {
       const kept = await offer(one);
       const open = await offer(short, { status: 'fetched' });
       const gone = await offer(short);
-      await stepsOf(store, short).recordIssuance(open.id, aBatch(open), 0, 3, past(1));
+      await stepsOf(store, short).commit(batchIssuance(open.id, aBatch(open), 0, 3), past(1));
       const noStatus = { statusListId: null, firstCounter: null };
-      await stepsOf(store, short).recordIssuance(open.id, aBatch(open, noStatus), 0, 3, past(1));
-      await stepsOf(store, one).recordIssuance(kept.id, aBatch(kept, noStatus), 0, 3, past(1));
+      await stepsOf(store, short).commit(batchIssuance(open.id, aBatch(open, noStatus), 0, 3), past(1));
+      await stepsOf(store, one).commit(batchIssuance(kept.id, aBatch(kept, noStatus), 0, 3), past(1));
       expect(await clean(59)).to.deep.equal({ removed: 0, anonymized: 0 });
       expect(await clean(60)).to.deep.equal({ removed: 1, anonymized: 0 });
-      expect(await stepsOf(store, short).findSession(gone.id)).to.equal(undefined);
+      expect((await stepsOf(store, short).session(gone.id))?.session).to.equal(undefined);
       expect(await stepsOf(store, short).sessionEvents(gone.id, 0, 10)).to.deep.equal([]);
-      expect((await stepsOf(store, one).findSession(kept.id))?.id, 'by the default').to.equal(kept.id);
-      expect((await stepsOf(store, short).findSession(open.id))?.id, 'open').to.equal(open.id);
+      expect((await stepsOf(store, one).session(kept.id))?.session?.id, 'by the default').to.equal(kept.id);
+      expect((await stepsOf(store, short).session(open.id))?.session?.id, 'open').to.equal(open.id);
 
-      expect(await stepsOf(store, one).issuedBatches(kept.id), 'of a session that is kept').to.have.length(1);
+      expect((await stepsOf(store, one).issued(kept.id))?.batches, 'of a session that is kept').to.have.length(1);
 
       expect(await clean(1000), 'by the clock').to.deep.equal({ removed: 2, anonymized: 0 });
-      expect(await stepsOf(store, short).findSession(open.id)).to.equal(undefined);
-      const revocable = await stepsOf(store, short).issuedBatches(open.id);
-      expect(revocable.map(({ statusListId }) => statusListId)).to.deep.equal(['list']);
-      expect(await stepsOf(store, one).issuedBatches(kept.id), 'nothing to revoke').to.deep.equal([]);
+      expect((await stepsOf(store, short).session(open.id))?.session).to.equal(undefined);
+      const revocable = (await stepsOf(store, short).issued(open.id))?.batches;
+      expect(revocable?.map(({ statusListId }) => statusListId)).to.deep.equal(['list']);
+      expect((await stepsOf(store, one).issued(kept.id))?.batches, 'nothing to revoke').to.deep.equal([]);
     });
 
     it('anonymize them where the tenant wants it, once', async () => {
@@ -211,7 +214,7 @@ export function describeMaintenance(open: () => Store): void {
       expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 1 });
       expect(await clean(1000)).to.deep.equal({ removed: 0, anonymized: 0 });
       const expected = { request: null, outcome: null, status: 'completed', version: 3 };
-      expect(await steps.findSession(session.id)).to.deep.include({
+      expect((await steps.session(session.id))?.session).to.deep.include({
         id: session.id,
         ...expected,
         // Of all times the day: by the millisecond somebody could be found again.
@@ -221,9 +224,65 @@ export function describeMaintenance(open: () => Store): void {
       expect(events.map(({ at }) => at)).to.deep.equal([past(0), past(0)]);
       expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
       const late = { ...session, version: 2 };
-      expect(await steps.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(
-        undefined,
-      );
+      expect(await steps.recordOutcome(late, undefined, { redirectUri: 'x' }, past(1001))).to.equal(undefined);
+    });
+
+    it('anonymize a session whose large request was erased when it expired', async () => {
+      const quiet = await addTenant(store, { sessionConfig: { ttlSeconds: null, cleanupMode: 'anonymize' } });
+      const steps = stepsOf(store, quiet);
+      const { session, grant } = await openOffer(store, quiet, {
+        session: { ...withLargeRequest(quiet), createdAt: past(10), expiresAt: past(20), status: 'fetched' },
+        grant: { expiresAt: past(90_000) },
+      });
+      const open = await openOffer(store, quiet, {
+        session: { ...withLargeRequest(quiet), createdAt: past(10), expiresAt: past(5_000) },
+      });
+      await expireAll(past(30));
+      expect((await steps.session(session.id))?.session).to.deep.include({ status: 'expired', request: null });
+      expect((await steps.session(open.session.id))?.session?.request).to.deep.equal(open.session.request);
+      expect(await clean(1_030)).to.deep.equal({ removed: 0, anonymized: 1 });
+      expect(await clean(1_030)).to.deep.equal({ removed: 0, anonymized: 0 });
+      const days = { createdAt: past(0), updatedAt: past(0), expiresAt: past(0) };
+      expect((await steps.session(session.id))?.session).to.deep.include(days);
+      expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
+    });
+
+    it('keep the large request of an expired session that issued a credential or has a response', async () => {
+      const { session: issued } = await openOffer(store, one, {
+        session: { ...withLargeRequest(one), createdAt: past(10), expiresAt: past(20), issuedMask: 1 },
+      });
+      const { session: claimed } = await openOffer(store, one, {
+        session: { ...withLargeRequest(one), createdAt: past(10), expiresAt: past(20), claimedAt: past(15) },
+      });
+      await expireAll(past(10_000));
+      for (const { id, request } of [issued, claimed])
+        expect((await stepsOf(store, one).session(id))?.session).to.deep.include({ status: 'expired', request });
+    });
+
+    it('keep the large request of an ended session whose deferred credential was completed and not retrieved', async () => {
+      const steps = stepsOf(store, one);
+      const completed = async () => {
+        const { session } = await openOffer(store, one, {
+          session: { ...withLargeRequest(one), createdAt: past(10), expiresAt: past(20) },
+        });
+        const transaction = aDeferred(session, {
+          ...{ createdAt: past(10), updatedAt: past(10), expiresAt: past(20) },
+        });
+        await steps.commit(issuanceDeferral(transaction, 1));
+        const batch = aBatch(session);
+        expect(await steps.commit(deferredCompletion(transaction.id, ['one'], batch, 1, 'system'), past(11))).to.include({ done: true });
+        return session;
+      };
+      const [expired, failed] = [await completed(), await completed()];
+      const failure = { id: failed.id, running: ['active'], to: 'failed', erasesRequest: true } as const;
+      expect((await store.commit(one, { session: failure }, past(12))).done).to.equal(true);
+      await store.maintenance.expireDeferred(past(10_000), 1_000);
+      await expireAll(past(10_000));
+      for (const [{ id, request }, status] of [
+        [expired, 'expired'],
+        [failed, 'failed'],
+      ] as const)
+        expect((await steps.session(id))?.session).to.deep.include({ status, request });
     });
 
     it('leave sessions alone that a wallet will come back to for a deferred credential', async () => {
@@ -235,26 +294,20 @@ export function describeMaintenance(open: () => Store): void {
           const session = await offer(tenantId);
           const times = { createdAt: past(0), updatedAt: past(0), expiresAt: past(500) };
           const transaction = aDeferred(session, times);
-          await steps.openDeferred(transaction, 1);
+          await steps.commit(issuanceDeferral(transaction, 1));
           return { session, transaction, batch: aBatch(session) };
         };
-        const [pending, ready, fetched, failed] = [
-          await awaited(),
-          await awaited(),
-          await awaited(),
-          await awaited(),
-        ];
+        const [pending, ready, fetched, failed] = [await awaited(), await awaited(), await awaited(), await awaited()];
         for (const { transaction, batch } of [ready, fetched])
-          await steps.completeDeferred(transaction.id, ['one'], batch, 1, past(1), 'system');
+          await steps.commit(deferredCompletion(transaction.id, ['one'], batch, 1, 'system'), past(1));
         const { id, publicId } = fetched.transaction;
         await steps.retrieveDeferred(id, publicId, 1, 3, 'over', past(2));
-        await steps.failDeferred(failed.transaction.id, 'no such person', past(2), 'system');
+        await steps.commit(deferredFailure(failed.transaction.id, 'no such person', 'system'), past(2));
 
-        const count = (number: number) =>
-          tenantId === removing ? { removed: number, anonymized: 0 } : { removed: 0, anonymized: number };
+        const count = (number: number) => (tenantId === removing ? { removed: number, anonymized: 0 } : { removed: 0, anonymized: number });
         expect(await clean(499), 'fetched and failed').to.deep.equal(count(2));
         for (const { session, transaction } of [pending, ready]) {
-          expect((await steps.findSession(session.id))?.request).to.deep.equal(session.request);
+          expect((await steps.session(session.id))?.session?.request).to.deep.equal(session.request);
           expect(await steps.deferred(transaction.id)).to.not.equal(undefined);
         }
         expect(await clean(500), 'by the clock').to.deep.equal(count(2));
@@ -263,11 +316,7 @@ export function describeMaintenance(open: () => Store): void {
 
     describe('leaves to a wallet what it may renew', () => {
       const own = { type: 'inline', claims: { name: 'Ada' } } as const;
-      const renewable = async (
-        config: Tenant['sessionConfig'],
-        ofOffer: readonly string[] = [],
-        issued = [0, 1],
-      ) => {
+      const renewable = async (config: Tenant['sessionConfig'], ofOffer: readonly string[] = [], issued = [0, 1]) => {
         const tenantId = await addTenant(store, { sessionConfig: config });
         const credentialClaims = Object.fromEntries(ofOffer.map((id) => [id, own]));
         const opened = await openOffer(store, tenantId, {
@@ -282,16 +331,10 @@ export function describeMaintenance(open: () => Store): void {
         await steps.redeemGrant(grant.codeHash, { holder, until: past(5000) }, [], past(1));
         for (const place of issued) {
           const credentialConfigurationId = session.configurationIds[place] ?? '';
-          await steps.recordIssuance(
-            session.id,
-            aBatch(session, { credentialConfigurationId }),
-            2 ** place,
-            3,
-            past(1),
-          );
+          await steps.commit(batchIssuance(session.id, aBatch(session, { credentialConfigurationId }), 2 ** place, 3), past(1));
         }
         const grantNow = async () => (await steps.grantByCode(grant.codeHash))?.grant;
-        return { steps, session, grantNow, found: () => steps.findSession(session.id) };
+        return { steps, session, grantNow, found: async () => (await steps.session(session.id))?.session };
       };
       const FULL = { ttlSeconds: 1000, cleanupMode: 'full' } as const;
       const QUIET = { ttlSeconds: 1000, cleanupMode: 'anonymize' } as const;
@@ -313,9 +356,9 @@ export function describeMaintenance(open: () => Store): void {
         expect(await clean(4999)).to.deep.equal({ removed: 0, anonymized: 0 });
         expect(await clean(5000)).to.deep.equal({ removed: 1, anonymized: 0 });
         expect([await found(), await grantNow()]).to.deep.equal([undefined, undefined]);
-        const batches = await steps.issuedBatches(session.id);
+        const batches = (await steps.issued(session.id))?.batches;
         expect(batches, 'revocable').to.have.length(2);
-        for (const { issuedAt } of batches) expect(issuedAt.toISOString()).to.include('T00:00:00.000Z');
+        for (const { issuedAt } of batches ?? []) expect(issuedAt.toISOString()).to.include('T00:00:00.000Z');
       });
 
       it('as an anonymous session where the tenant keeps those', async () => {
@@ -364,8 +407,7 @@ export function describeMaintenance(open: () => Store): void {
       const quiet = await addTenant(store, mode);
       const young = await offer(quiet, { createdAt: past(2) });
       const old = await offer(quiet, { createdAt: past(1) });
-      const isClean = async ({ id }: Session) =>
-        (await stepsOf(store, quiet).findSession(id))?.request === null;
+      const isClean = async ({ id }: Session) => (await stepsOf(store, quiet).session(id))?.session?.request === null;
       let place: CleanUpPlace | undefined;
       const seen: string[] = [];
       do {
@@ -416,10 +458,7 @@ export function describeMaintenance(open: () => Store): void {
       const first = await store.maintenance.time();
       expect(first.getTime()).to.be.closeTo(Date.now(), 5_000);
       await new Promise((resolve) => setTimeout(resolve, 20));
-      expect((await store.maintenance.time()).getTime()).to.be.within(
-        first.getTime() + 10,
-        first.getTime() + 5_000,
-      );
+      expect((await store.maintenance.time()).getTime()).to.be.within(first.getTime() + 10, first.getTime() + 5_000);
     });
 
     it('answer a ping', async () => {

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import type { CountQuery, OutcomeQuery } from '../../../application/ports/session-rates.ts';
 import type { SessionQuery, Store } from '../../../application/ports/store.ts';
-import { MOVES, type Session, type VerificationRequest } from '../../../domain/sessions/session.ts';
+import { MOVES, type Session } from '../../../domain/sessions/session.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { VerificationRequest } from '../../../domain/verification/verification-request.ts';
 import { aBatch, addTenant, aGrant, aSession, NOW, openOffer, REDEMPTION, seconds } from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { batchIssuance, grantRedemption, sessionOpening, sessionRemoval, stepsOf } from './steps.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -17,11 +19,10 @@ export function describeSessions(open: () => Store): void {
     });
     const start = async (changes: Partial<Session> = {}) => {
       const session = aSession(tenantId, changes);
-      expect(await stepsOf(store, tenantId).openSession(session)).to.equal(true);
+      expect(await stepsOf(store, tenantId).commit(sessionOpening(session))).to.include({ done: true });
       return session;
     };
-    const events = async (id: SessionId) =>
-      (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
+    const events = async (id: SessionId) => (await stepsOf(store, tenantId).sessionEvents(id, 0, 100)).map(({ status }) => status);
 
     describe('that are noted', () => {
       const note = (sessions: readonly Session[], at = NOW) =>
@@ -39,7 +40,7 @@ export function describeSessions(open: () => Store): void {
           { id: one.id, version: 2 },
           { id: other.id, version: 8 },
         ]);
-        const stored = await stepsOf(store, tenantId).findSession(other.id);
+        const stored = (await stepsOf(store, tenantId).session(other.id))?.session;
         expect(stored).to.deep.equal({ ...other, status: 'fetched', version: 8, updatedAt: NOW });
         expect(await events(one.id)).to.deep.equal(['active', 'fetched']);
       });
@@ -51,8 +52,7 @@ export function describeSessions(open: () => Store): void {
         await note([fetched]);
         const stranger = { ...done, id: 'nobody' as SessionId };
         expect(await note([done, over, fetched, stranger], seconds(1))).to.deep.equal([]);
-        for (const session of [done, over])
-          expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
+        for (const session of [done, over]) expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
         expect(await events(fetched.id)).to.deep.equal(['active', 'fetched']);
       });
 
@@ -61,14 +61,12 @@ export function describeSessions(open: () => Store): void {
         const other = await addTenant(store);
         expect(await store.note(other, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
         expect(await store.note(nobody, [session.id], MOVES.fetch, NOW)).to.deep.equal([]);
-        expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
+        expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
       });
 
       it('by many at once move once', async () => {
         const sessions = await Promise.all(Array.from({ length: 20 }, () => start()));
-        const told = await Promise.all(
-          Array.from({ length: 8 }, (_, turn) => note(turn % 2 === 0 ? sessions : sessions.toReversed())),
-        );
+        const told = await Promise.all(Array.from({ length: 8 }, (_, turn) => note(turn % 2 === 0 ? sessions : sessions.toReversed())));
         const ids = told.flat().map(({ id }) => id);
         expect(new Set(ids).size).to.equal(ids.length);
         // Who is passed over by all is noted by the next.
@@ -99,8 +97,8 @@ export function describeSessions(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const offered = aSession(tenantId, { outcome: { failure: { code: 'internal_error', message: 'y' } } });
       const grant = aGrant(offered);
-      await steps.openSession(offered, grant);
-      await steps.consumeGrant(grant.id, REDEMPTION, [], seconds(3));
+      await steps.commit(sessionOpening(offered, grant));
+      await steps.commit(grantRedemption(grant, REDEMPTION, []), seconds(3));
       const request = { ...offered.request, kind: 'verification' } as unknown as VerificationRequest;
       const asked = await start({ kind: 'verification', request, claimedAt: seconds(1) });
       const seen = [];
@@ -118,14 +116,13 @@ export function describeSessions(open: () => Store): void {
       const request = session.request ?? undefined;
       const bare = await start({ request: null });
       const other = await addTenant(store);
-      const seen = async (of: TenantId, id: SessionId) =>
-        (await store.read(of).seenSession(id, request))?.session;
+      const seen = async (of: TenantId, id: SessionId) => (await store.read(of).seenSession(id, request))?.session;
       await store.note(tenantId, [session.id], MOVES.fetch, seconds(2));
       expect(await seen(tenantId, session.id)).to.deep.include({ status: 'fetched', version: 2 });
       expect(await seen(tenantId, bare.id), 'nothing is left of it').to.deep.equal(bare);
       expect(await seen(other, session.id)).to.equal(undefined);
       expect(await store.read(nobody).seenSession(session.id, request)).to.equal(undefined);
-      await stepsOf(store, tenantId).removeSession(session.id, 'system');
+      await stepsOf(store, tenantId).commit(sessionRemoval(session.id, 'system'));
       expect(await seen(tenantId, session.id)).to.equal(undefined);
     });
 
@@ -140,8 +137,8 @@ export function describeSessions(open: () => Store): void {
         claimedAt: seconds(1),
       });
       const steps = stepsOf(store, tenantId);
-      expect(await steps.findSession(bare.id)).to.deep.equal(bare);
-      expect(await steps.findSession(full.id)).to.deep.equal(full);
+      expect((await steps.session(bare.id))?.session).to.deep.equal(bare);
+      expect((await steps.session(full.id))?.session).to.deep.equal(full);
       const head = await steps.state();
       expect(await steps.sessionByPublicId(full.publicId)).to.deep.equal({ tenant: head, session: full });
     });
@@ -150,7 +147,7 @@ export function describeSessions(open: () => Store): void {
       const session = await start();
       const steps = stepsOf(store, tenantId);
       const head = await steps.state();
-      expect(await steps.findSession('none' as SessionId)).to.equal(undefined);
+      expect((await steps.session('none' as SessionId))?.session).to.equal(undefined);
       expect(await steps.sessionByPublicId('none' as PublicId)).to.deep.equal({
         tenant: head,
         session: undefined,
@@ -167,17 +164,14 @@ export function describeSessions(open: () => Store): void {
     it('cannot be opened twice', async () => {
       const session = await start();
       const steps = stepsOf(store, tenantId);
-      for (const twin of [
-        aSession(tenantId, { id: session.id }),
-        aSession(tenantId, { publicId: session.publicId }),
-      ]) {
-        const failed = await steps.openSession(twin).then(
+      for (const twin of [aSession(tenantId, { id: session.id }), aSession(tenantId, { publicId: session.publicId })]) {
+        const failed = await steps.commit(sessionOpening(twin)).then(
           () => false,
           () => true,
         );
         expect(failed).to.equal(true);
       }
-      expect(await steps.findSession(session.id)).to.deep.equal(session);
+      expect((await steps.session(session.id))?.session).to.deep.equal(session);
     });
 
     it('log their beginning', async () => {
@@ -189,20 +183,21 @@ export function describeSessions(open: () => Store): void {
 
     it('do not change when the caller changes what it gave or got', async () => {
       const session = await start();
-      const got = await stepsOf(store, tenantId).findSession(session.id);
+      const got = (await stepsOf(store, tenantId).session(session.id))?.session;
       (got?.configurationIds as string[] | undefined)?.push('more');
       got?.expiresAt.setTime(0);
-      expect(await stepsOf(store, tenantId).findSession(session.id)).to.deep.equal(session);
+      expect((await stepsOf(store, tenantId).session(session.id))?.session).to.deep.equal(session);
     });
 
     it('is opened only for a tenant that is there, active and as the caller saw it', async () => {
       const steps = stepsOf(store, tenantId);
       const revision = (await steps.state())?.revision ?? -1;
       const session = aSession(tenantId);
-      expect(await steps.openSession(session, undefined, revision + 1)).to.equal(false);
-      expect(await stepsOf(store, 'nobody' as TenantId).openSession(session)).to.equal(false);
-      expect(await steps.findSession(session.id)).to.equal(undefined);
-      expect(await steps.openSession(session, undefined, revision)).to.equal(true);
+      const opened = async (assumed: number) => steps.commit({ ...sessionOpening(session), ...(await steps.assuming(assumed)) });
+      expect(await opened(revision + 1)).to.include({ done: false });
+      expect(await stepsOf(store, 'nobody' as TenantId).commit(sessionOpening(session))).to.include({ done: false });
+      expect((await steps.session(session.id))?.session).to.equal(undefined);
+      expect(await opened(revision)).to.include({ done: true });
       expect(await steps.session(session.id)).to.deep.equal({ tenant: await steps.state(), session });
       expect(await steps.session('none' as SessionId)).to.deep.include({ session: undefined });
     });
@@ -217,7 +212,7 @@ export function describeSessions(open: () => Store): void {
         expect(first).to.deep.equal({ tenant: head, session: fetched, changed: true });
         const second = await steps.fetchSession(session.publicId, seconds(6));
         expect(second).to.deep.equal({ tenant: head, session: fetched, changed: false });
-        expect(await steps.findSession(session.id)).to.deep.equal(fetched);
+        expect((await steps.session(session.id))?.session).to.deep.equal(fetched);
         expect(await events(session.id)).to.deep.equal(['active', 'fetched']);
       });
 
@@ -230,11 +225,9 @@ export function describeSessions(open: () => Store): void {
 
       it('stay as they are while the tenant is suspended', async () => {
         const session = await start();
-        await store.forTenant(
-          tenantId,
-          async (own) => own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }),
-          { by: 'system' },
-        );
+        await store.forTenant(tenantId, async (own) => own.tenant.save({ ...(await own.tenant.get()), status: 'suspended' }), {
+          by: 'system',
+        });
         const fetched = await stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
         expect(fetched).to.deep.include({ session, changed: false });
         expect(fetched?.tenant.status).to.equal('suspended');
@@ -245,7 +238,7 @@ export function describeSessions(open: () => Store): void {
     describe('a list', () => {
       const query: SessionQuery = { kinds: [], ascending: true, limit: 100 };
       const ids = async (changes: Partial<SessionQuery>) =>
-        (await stepsOf(store, tenantId).listSessions({ ...query, ...changes })).map(({ id }) => id as string);
+        (await stepsOf(store, tenantId).sessions({ ...query, ...changes })).map(({ id }) => id as string);
       beforeEach(async () => {
         const rows: [string, number, Session['kind'], Session['status']][] = [
           ['c', 10, 'issuance', 'active'],
@@ -270,9 +263,7 @@ export function describeSessions(open: () => Store): void {
           const paged: string[] = [];
           let after: SessionQuery['after'];
           for (;;) {
-            const page = await store
-              .read(tenantId)
-              .sessions({ ...query, ascending, limit: 2, ...(after === undefined ? {} : { after }) });
+            const page = await store.read(tenantId).sessions({ ...query, ascending, limit: 2, ...(after === undefined ? {} : { after }) });
             paged.push(...page.map(({ id }) => id));
             after = page.at(-1);
             if (page.length < 2) break;
@@ -287,9 +278,7 @@ export function describeSessions(open: () => Store): void {
         expect(await ids({ status: 'completed' })).to.deep.equal(['a', 'b']);
         expect(await ids({ since: seconds(10) })).to.deep.equal(['a', 'b', 'c', 'y']);
         const after = { createdAt: seconds(10), id: 'a' };
-        expect(
-          await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after, limit: 1 }),
-        ).to.deep.equal(['b']);
+        expect(await ids({ kinds: ['issuance'], status: 'completed', since: seconds(6), after, limit: 1 })).to.deep.equal(['b']);
       });
 
       it('tells versions of those that exist', async () => {
@@ -308,13 +297,13 @@ export function describeSessions(open: () => Store): void {
       const stays = await openOffer(store, tenantId);
       const steps = stepsOf(store, tenantId);
       const batch = aBatch(session);
-      await steps.recordIssuance(session.id, batch, 1, 3, NOW);
-      expect(await steps.removeSession(session.id, 'system')).to.equal(true);
-      expect(await steps.removeSession(session.id, 'system')).to.equal(false);
-      expect(await steps.findSession(session.id)).to.equal(undefined);
+      await steps.commit(batchIssuance(session.id, batch, 1, 3));
+      expect(await steps.commit(sessionRemoval(session.id, 'system'))).to.include({ done: true });
+      expect(await steps.commit(sessionRemoval(session.id, 'system'))).to.include({ done: false });
+      expect((await steps.session(session.id))?.session).to.equal(undefined);
       expect((await steps.grantByCode(grant.codeHash))?.grant).to.equal(undefined);
       expect(await events(session.id)).to.deep.equal([]);
-      expect(await steps.issuedBatches(session.id)).to.deep.equal([batch]);
+      expect((await steps.issued(session.id))?.batches).to.deep.equal([batch]);
       expect((await steps.grantByCode(stays.grant.codeHash))?.grant?.id).to.equal(stays.grant.id);
       expect(await events(stays.session.id)).to.deep.equal(['active']);
     });
@@ -329,6 +318,96 @@ export function describeSessions(open: () => Store): void {
       expect(await statuses(0, 10)).to.deep.equal(['active', 'fetched', 'failed']);
       expect(await statuses(0, 2)).to.deep.equal(['active', 'fetched']);
       expect(await statuses(2, 2)).to.deep.equal(['failed']);
+    });
+  });
+}
+
+export function describeSessionRates(open: () => Store): void {
+  describe('how sessions went', () => {
+    let store: Store;
+    let tenantId: TenantId;
+    beforeEach(async () => {
+      store = open();
+      tenantId = await addTenant(store);
+    });
+    const start = async (at: number, changes: Partial<Session> = {}) => {
+      const times = { createdAt: seconds(at), updatedAt: seconds(at), expiresAt: seconds(at + 600) };
+      const session = aSession(tenantId, { ...times, ...changes });
+      await stepsOf(store, tenantId).commit(sessionOpening(session));
+      return session;
+    };
+    const failed = (message: string): Partial<Session> => ({
+      status: 'failed',
+      outcome: { failure: { code: 'webhook_failed', message } },
+    });
+    const kinds = ['issuance', 'verification'] as const;
+    const count = async (changes: Partial<CountQuery> = {}, of = tenantId) => {
+      const query = { kinds, since: NOW, now: seconds(10), limit: 100, ...changes };
+      return (await store.read(of).sessionCounts(query)).counts.map(
+        ({ kind, status, count: number, oldest }) => `${number} ${kind} ${status} since ${(oldest.getTime() - NOW.getTime()) / 1000}`,
+      );
+    };
+    const outcomes = async (changes: Partial<OutcomeQuery> = {}, of = tenantId) =>
+      store.read(of).sessionOutcomes({ kinds, since: NOW, failed: false, limit: 100, ...changes });
+
+    it('is counted by kind and status, with the age of the oldest', async () => {
+      await start(1, { kind: 'issuance', status: 'completed' });
+      await start(2, { kind: 'issuance', status: 'completed' });
+      await start(3, { kind: 'verification', ...failed('x') });
+      await start(4, { kind: 'verification' });
+      expect(await count()).to.have.members([
+        '2 issuance completed since 1',
+        '1 verification failed since 3',
+        '1 verification active since 4',
+      ]);
+      expect(await count({ kinds: ['issuance'] })).to.deep.equal(['2 issuance completed since 1']);
+      expect(await count({ since: seconds(2) })).to.include('1 issuance completed since 2');
+    });
+
+    it('is counted as expired once the time is over, also where nobody wrote that down', async () => {
+      await start(1, { kind: 'issuance', status: 'fetched' });
+      await start(2, { kind: 'issuance', status: 'expired' });
+      await start(3, { kind: 'issuance', status: 'completed' });
+      expect(await count({ now: seconds(601) })).to.have.members(['2 issuance expired since 1', '1 issuance completed since 3']);
+    });
+
+    it('is counted among as many as may be read, however rare a kind is among them', async () => {
+      await start(1, { kind: 'verification', status: 'completed' });
+      for (const at of [2, 3, 4]) await start(at, { kind: 'issuance', status: 'completed' });
+      await start(5, { kind: 'verification', status: 'completed' });
+      const rare = (limit: number) => store.read(tenantId).sessionCounts({ kinds: ['verification'], since: NOW, now: NOW, limit });
+      const completed = { kind: 'verification', status: 'completed' };
+      expect(await rare(4)).to.deep.equal({
+        counts: [{ ...completed, count: 1, oldest: seconds(5) }],
+        from: seconds(2),
+      });
+      expect(await rare(6)).to.deep.equal({ counts: [{ ...completed, count: 2, oldest: seconds(1) }] });
+    });
+
+    it('is counted of the newest alone, and of one tenant', async () => {
+      for (const at of [1, 2, 3, 4, 5]) await start(at, { kind: 'issuance', status: 'completed' });
+      expect(await count({ limit: 3 })).to.deep.equal(['3 issuance completed since 3']);
+      expect(await count({}, await addTenant(store))).to.deep.equal([]);
+    });
+
+    it('is read of those of which something is on record, the newest first, page by page', async () => {
+      const one = await start(1, failed('one'));
+      await start(2);
+      const three = await start(3, { status: 'completed', outcome: { notifications: [] } });
+      const four = await start(4, failed('four'));
+      const ids = async (changes: Partial<OutcomeQuery> = {}) => (await outcomes(changes)).map(({ id }) => id);
+      expect(await ids()).to.deep.equal([four.id, three.id, one.id]);
+      expect((await outcomes())[0]).to.deep.equal({
+        ...{ id: four.id, createdAt: four.createdAt, outcome: four.outcome },
+      });
+      expect(await ids({ failed: true })).to.deep.equal([four.id, one.id]);
+      expect(await ids({ failed: true, limit: 1 })).to.deep.equal([four.id]);
+      expect(await ids({ after: four, limit: 1 })).to.deep.equal([three.id]);
+      expect(await ids({ after: four, kinds: [one.kind], failed: true })).to.deep.equal([one.id]);
+      expect(await ids({ since: seconds(4) })).to.deep.equal([four.id]);
+      const other = one.kind === 'issuance' ? 'verification' : 'issuance';
+      expect(await ids({ kinds: [other] })).to.deep.equal([]);
+      expect(await outcomes({}, await addTenant(store))).to.deep.equal([]);
     });
   });
 }

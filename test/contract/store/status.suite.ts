@@ -79,13 +79,9 @@ export function describeStatusLists(open: () => Store): void {
       ]);
       expect(await failureOf(rebind('none'))).to.equal('not_found');
       const stranger = await addTenant(store);
-      const stolen = store.forTenant(
-        stranger,
-        ({ statusLists }) => statusLists.rebind(list.id, binding, { unused: false }),
-        {
-          by: 'system',
-        },
-      );
+      const stolen = store.forTenant(stranger, ({ statusLists }) => statusLists.rebind(list.id, binding, { unused: false }), {
+        by: 'system',
+      });
       expect(await failureOf(stolen)).to.equal('not_found');
     });
 
@@ -95,9 +91,7 @@ export function describeStatusLists(open: () => Store): void {
       const statuses = [3, 5, 7].map((index) => ({ listId: list.id, index, status: 1 }));
       await store.commit(tenantId, { statuses }, NOW);
       const at = async (id: TenantId, indices: readonly number[]) =>
-        (await stepsOf(store, id).statusEntriesAt(list.id, indices)).sort(
-          (one, two) => one.index - two.index,
-        );
+        (await stepsOf(store, id).statusEntriesAt(list.id, indices)).sort((one, two) => one.index - two.index);
       expect(await at(tenantId, [2, 3, 7])).to.deep.equal([
         { index: 3, status: 1 },
         { index: 7, status: 1 },
@@ -123,11 +117,9 @@ export function describeStatusLists(open: () => Store): void {
     it('give no entry to who knows them by an older signer', async () => {
       const older = await addList(store, tenantId);
       const binding = { credentialConfigurationId: null, keyChainId: 'chain' };
-      const newer = await store.forTenant(
-        tenantId,
-        ({ statusLists }) => statusLists.rebind(older.id, binding, { unused: true }),
-        { by: 'system' },
-      );
+      const newer = await store.forTenant(tenantId, ({ statusLists }) => statusLists.rebind(older.id, binding, { unused: true }), {
+        by: 'system',
+      });
       const steps = stepsOf(store, tenantId);
       expect(await steps.takeStatusRun(older, 1)).to.equal(undefined);
       expect(await steps.takeStatusRun({ ...older, keyChainId: 'other' }, 1)).to.equal(undefined);
@@ -180,15 +172,14 @@ export function describeStatusLists(open: () => Store): void {
       const one = await addList(store, tenantId);
       const two = await addList(store, tenantId, { version: 5 });
       const steps = stepsOf(store, tenantId);
-      await steps.changeStatuses(
-        [
+      await steps.commit({
+        statuses: [
           { listId: one.id, index: 3, status: 2 },
           { listId: one.id, index: 7, status: 2 },
           { listId: two.id, index: 3, status: 1 },
         ],
-        NOW,
-      );
-      await steps.changeStatuses([{ listId: one.id, index: 3, status: 0 }], NOW);
+      });
+      await steps.commit({ statuses: [{ listId: one.id, index: 3, status: 0 }] });
       const heads = await steps.statusListVersions([one.id, two.id, 'none']);
       expect(heads).to.have.deep.members([
         { id: one.id, version: 3, term: 0, keyChainId: null },
@@ -206,20 +197,17 @@ export function describeStatusLists(open: () => Store): void {
     it('take the last of several changes of one entry, and none of an unknown list', async () => {
       const { id } = await addList(store, tenantId);
       const steps = stepsOf(store, tenantId);
-      await steps.changeStatuses(
-        [
+      await steps.commit({
+        statuses: [
           { listId: id, index: 1, status: 0 },
           { listId: 'none', index: 1, status: 1 },
           { listId: id, index: 1, status: 2 },
         ],
-        NOW,
-      );
-      await steps.changeStatuses([], NOW);
+      });
+      await steps.commit({ statuses: [] });
       expect(await sorted(id, 0)).to.deep.equal([{ index: 1, status: 2 }]);
       expect(await sorted('none', 0)).to.deep.equal([]);
-      expect(await steps.statusListVersions([id])).to.deep.equal([
-        { id, version: 2, term: 0, keyChainId: null },
-      ]);
+      expect(await steps.statusListVersions([id])).to.deep.equal([{ id, version: 2, term: 0, keyChainId: null }]);
     });
 
     it('keep the newest token', async () => {
@@ -278,19 +266,16 @@ export function describeStatusLists(open: () => Store): void {
         contentHash: 'c',
       });
       const strangers = stepsOf(store, await addTenant(store));
-      expect(await strangers.noteRelease('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal(
-        {
-          sequenceNumber: 1,
-          contentHash: 'a',
-        },
-      );
+      expect(await strangers.noteRelease('list', { sequenceNumber: 1, contentHash: 'a' }, NOW)).to.deep.equal({
+        sequenceNumber: 1,
+        contentHash: 'a',
+      });
     });
 
     it('of others are forgotten for their tenant', async () => {
       const release = { sequenceNumber: 2, contentHash: 'b' };
       const stranger = await addTenant(store);
-      for (const tenant of [tenantId, stranger])
-        await stepsOf(store, tenant).noteRelease('list', release, NOW);
+      for (const tenant of [tenantId, stranger]) await stepsOf(store, tenant).noteRelease('list', release, NOW);
       await store.forTenant(tenantId, ({ seenReleases }) => seenReleases.removeAll(), { by: 'system' });
       const older = { sequenceNumber: 1, contentHash: 'a' };
       expect(await stepsOf(store, tenantId).noteRelease('list', older, NOW)).to.deep.equal(older);
@@ -301,9 +286,7 @@ export function describeStatusLists(open: () => Store): void {
       const steps = stepsOf(store, tenantId);
       const numbers = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
       await Promise.all(
-        numbers.map((sequenceNumber) =>
-          steps.noteRelease('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW),
-        ),
+        numbers.map((sequenceNumber) => steps.noteRelease('list', { sequenceNumber, contentHash: `h${sequenceNumber}` }, NOW)),
       );
       const newest = await steps.noteRelease('list', { sequenceNumber: 1, contentHash: 'x' }, NOW);
       expect(newest).to.deep.equal({ sequenceNumber: 40, contentHash: 'h40' });

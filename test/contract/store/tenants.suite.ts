@@ -56,6 +56,39 @@ export function describeTenants(open: () => Store): void {
         expect(stored).to.include({ name: 'New', version: read.version + 1 });
       });
 
+      it('has a version that changes with its configuration, and all of them a state that changes with any', async () => {
+        const { maintenance } = store;
+        const first = await maintenance.tenantVersions();
+        if (first === undefined) throw new Error('there are tenants');
+        const ids = first.versions.map(({ id }) => id);
+        expect(ids).to.deep.equal([...ids].sort());
+        expect(ids).to.include.members([tenantId, other]);
+        expect(await maintenance.tenantVersions(first.state), 'while nothing changed').to.equal(undefined);
+
+        let { state } = first;
+        const changedBy = async (work: () => Promise<unknown>) => {
+          await work();
+          const present = await maintenance.tenantVersions(state);
+          if (present === undefined) throw new Error('the change was not noticed');
+          const before = new Map(first.versions.map(({ id, version }) => [id, version]));
+          state = present.state;
+          return present.versions.filter(({ id, version }) => before.get(id) !== version).map(({ id }) => id);
+        };
+        const added = aTenant({ createdAt: seconds(7) });
+        const add = (createdAt: Date) => store.forService(({ tenants }) => tenants.add({ ...added, createdAt }), { by: 'system' });
+        expect(await changedBy(() => add(seconds(7)))).to.deep.equal([added.id]);
+        const remove = () => store.forService(({ tenants }) => tenants.remove(added.id), { by: 'system' });
+        expect(await changedBy(remove)).to.deep.equal([]);
+        expect(
+          await changedBy(() =>
+            store.forTenant(tenantId, ({ keyChains }) => keyChains.add(aKeyChain(tenantId, 'new')), {
+              by: 'system',
+            }),
+          ),
+        ).to.deep.equal([tenantId]);
+        expect(await changedBy(() => add(seconds(8))), 'another one of the same id').to.include(added.id);
+      });
+
       it('and its clients are read as they were saved within the same transaction', async () => {
         const client = aClient(tenantId);
         await store.forTenant(
@@ -86,9 +119,7 @@ export function describeTenants(open: () => Store): void {
 
         const second = aTenant();
         const clash = { ...belongings, keyChains: [aKeyChain(second.id, 'one')] };
-        const failure = failureOf(
-          store.forService(({ tenants }) => tenants.add(second, clash), { by: 'system' }),
-        );
+        const failure = failureOf(store.forService(({ tenants }) => tenants.add(second, clash), { by: 'system' }));
         expect(await failure).to.equal('conflict');
         expect(await stepsOf(store, second.id).state()).to.equal(undefined);
         const chains = await store.forTenant(second.id, (own) => own.keyChains.list());
@@ -111,9 +142,7 @@ export function describeTenants(open: () => Store): void {
         expect(await failureOf(twice)).to.equal('conflict');
         const none = 'nobody' as TenantId;
         expect(await failureOf(store.forService(({ tenants }) => tenants.get(none)))).to.equal('not_found');
-        expect(
-          await failureOf(store.forService(({ tenants }) => tenants.remove(none), { by: 'system' })),
-        ).to.equal('not_found');
+        expect(await failureOf(store.forService(({ tenants }) => tenants.remove(none), { by: 'system' }))).to.equal('not_found');
         expect(await failureOf(store.forTenant(none, (own) => own.tenant.get()))).to.equal('not_found');
         expect(await store.forService(({ tenants }) => tenants.find(none))).to.equal(undefined);
         expect(await stepsOf(store, none).state()).to.equal(undefined);
@@ -138,11 +167,9 @@ export function describeTenants(open: () => Store): void {
         await store.forTenant(tenantId, (own) => own.clients.add(full), { by: 'system' });
         expect(await store.forTenant(tenantId, (own) => own.clients.get(full.clientId))).to.deep.equal(full);
         expect(await store.forService(({ clients }) => clients.find(full.clientId))).to.deep.equal(full);
-        await store.forTenant(
-          tenantId,
-          (own) => own.clients.save({ ...full, pickUp: null, allowedIssuanceConfigs: null }),
-          { by: 'system' },
-        );
+        await store.forTenant(tenantId, (own) => own.clients.save({ ...full, pickUp: null, allowedIssuanceConfigs: null }), {
+          by: 'system',
+        });
         const saved = await store.forTenant(tenantId, (own) => own.clients.get(full.clientId));
         expect(saved).to.deep.equal({ ...full, pickUp: null, allowedIssuanceConfigs: null, version: 2 });
       });
@@ -151,9 +178,7 @@ export function describeTenants(open: () => Store): void {
         const client = aClient(tenantId);
         await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
         const taken = { ...client, tenantId: other };
-        expect(
-          await failureOf(store.forTenant(other, (own) => own.clients.add(taken), { by: 'system' })),
-        ).to.equal('conflict');
+        expect(await failureOf(store.forTenant(other, (own) => own.clients.add(taken), { by: 'system' }))).to.equal('conflict');
         const byService = store.forService(({ clients }) => clients.add({ ...client, tenantId: null }), {
           by: 'system',
         });
@@ -163,35 +188,21 @@ export function describeTenants(open: () => Store): void {
       it('are saved only over the version that was read', async () => {
         const client = aClient(tenantId);
         await store.forTenant(tenantId, (own) => own.clients.add(client), { by: 'system' });
-        const saved = await store.forTenant(
-          tenantId,
-          (own) => own.clients.save({ ...client, description: 'new' }),
-          { by: 'system' },
-        );
+        const saved = await store.forTenant(tenantId, (own) => own.clients.save({ ...client, description: 'new' }), { by: 'system' });
         expect(saved).to.include({ description: 'new', version: 2 });
         const stale = { ...client, description: 'stale' };
-        expect(
-          await failureOf(store.forTenant(tenantId, (own) => own.clients.save(stale), { by: 'system' })),
-        ).to.equal('conflict');
-        expect(
-          await failureOf(store.forService(({ clients }) => clients.save(stale), { by: 'system' })),
-        ).to.equal('conflict');
-        const byService = await store.forService(
-          ({ clients }) => clients.save({ ...saved, description: 'x' }),
-          { by: 'system' },
-        );
+        expect(await failureOf(store.forTenant(tenantId, (own) => own.clients.save(stale), { by: 'system' }))).to.equal('conflict');
+        expect(await failureOf(store.forService(({ clients }) => clients.save(stale), { by: 'system' }))).to.equal('conflict');
+        const byService = await store.forService(({ clients }) => clients.save({ ...saved, description: 'x' }), { by: 'system' });
         expect(byService.version).to.equal(3);
       });
 
       it('of another tenant can be neither read nor saved nor removed', async () => {
         const client = aClient(other);
         await store.forTenant(other, (own) => own.clients.add(client), { by: 'system' });
-        const from = (work: (own: TenantRepositories) => Promise<unknown>) =>
-          failureOf(store.forTenant(tenantId, work, { by: 'system' }));
+        const from = (work: (own: TenantRepositories) => Promise<unknown>) => failureOf(store.forTenant(tenantId, work, { by: 'system' }));
         expect(await from((own) => own.clients.get(client.clientId))).to.equal('not_found');
-        expect(await from((own) => own.clients.save({ ...client, description: 'stolen' }))).to.equal(
-          'conflict',
-        );
+        expect(await from((own) => own.clients.save({ ...client, description: 'stolen' }))).to.equal('conflict');
         expect(await from((own) => own.clients.save({ ...client, tenantId }))).to.equal('conflict');
         expect(await from((own) => own.clients.remove(client.clientId))).to.equal('not_found');
         expect(await store.forTenant(tenantId, (own) => own.clients.list())).to.deep.equal([]);

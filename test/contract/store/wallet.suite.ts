@@ -3,20 +3,8 @@ import type { Store } from '../../../application/ports/store.ts';
 import { ISSUING_STATUSES, MAX_ISSUANCES } from '../../../domain/sessions/session.ts';
 import type { SessionChange } from '../../../domain/sessions/session-change.ts';
 import type { PublicId, SessionId, TenantId } from '../../../domain/shared/ids.ts';
-import {
-  aBatch,
-  aDeferred,
-  addList,
-  addTenant,
-  aSession,
-  aUse,
-  NOW,
-  openOffer,
-  REDEMPTION,
-  seconds,
-  UNUSED,
-} from './builders.ts';
-import { stepsOf } from './steps.ts';
+import { aBatch, aDeferred, addList, addTenant, aSession, aUse, NOW, openOffer, REDEMPTION, seconds, UNUSED } from './builders.ts';
+import { batchIssuance, credentialRevocation, grantRedemption, issuanceDeferral, stepsOf } from './steps.ts';
 
 const nobody = 'nobody' as TenantId;
 
@@ -45,43 +33,44 @@ export function describeWalletSteps(open: () => Store): void {
       it('is consumed once', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        expect(await steps.consumeGrant(grant.id, REDEMPTION, [aUse()], seconds(1))).to.equal('consumed');
-        expect(await steps.consumeGrant(grant.id, REDEMPTION, [aUse()], seconds(2))).to.equal('spent');
-        expect(await steps.consumeGrant(grant.id, REDEMPTION, [], seconds(2))).to.equal('spent');
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [aUse()]), seconds(1))).to.include({ done: true });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [aUse()]), seconds(2))).to.include({ done: false });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, []), seconds(2))).to.include({ done: false });
         expect((await steps.grantByCode(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
       });
 
       it('can be consumed without a value to remember', async () => {
         const { grant } = await openOffer(store, tenantId);
-        expect(await stepsOf(store, tenantId).consumeGrant(grant.id, REDEMPTION, [], NOW)).to.equal(
-          'consumed',
-        );
+        expect(await stepsOf(store, tenantId).commit(grantRedemption(grant, REDEMPTION, []))).to.include({ done: true });
       });
 
       it('is spent when it expired, its session ended or it never was', async () => {
         const steps = stepsOf(store, tenantId);
         const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
-        expect(await steps.consumeGrant(late.grant.id, REDEMPTION, [], seconds(10))).to.equal('spent');
+        expect(await steps.commit(grantRedemption(late.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
         const over = await openOffer(store, tenantId, { session: { expiresAt: seconds(10) } });
-        expect(await steps.consumeGrant(over.grant.id, REDEMPTION, [], seconds(10))).to.equal('spent');
+        expect(await steps.commit(grantRedemption(over.grant, REDEMPTION, []), seconds(10))).to.include({ done: false });
         for (const status of ['completed', 'expired', 'failed'] as const) {
           const ended = await openOffer(store, tenantId, { session: { status } });
-          expect(await steps.consumeGrant(ended.grant.id, REDEMPTION, [], NOW)).to.equal('spent');
+          expect(await steps.commit(grantRedemption(ended.grant, REDEMPTION, []))).to.include({ done: false });
         }
-        expect(await steps.consumeGrant('none', REDEMPTION, [], NOW)).to.equal('spent');
+        const none = { ...late.grant, id: 'none' };
+        expect(await steps.commit(grantRedemption(none, REDEMPTION, []))).to.include({ done: false });
       });
 
       it('is not consumed by a replay, and the replay leaves nothing behind', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
         const [known, fresh, sibling] = [aUse(), aUse(), aUse('c_nonce')];
-        await steps.remember([known]);
-        expect(await steps.consumeGrant(grant.id, REDEMPTION, [fresh, known, sibling], NOW)).to.equal(
-          'dpop_jti',
-        );
-        expect(await steps.remember([known])).to.equal(false);
-        expect(await steps.consumeGrant(grant.id, REDEMPTION, [fresh, sibling], NOW)).to.equal('consumed');
-        expect(await steps.remember([fresh])).to.equal(false);
+        await steps.commit({ uses: [known] });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [fresh, known, sibling]))).to.include({
+          done: false,
+          part: 'uses',
+          kind: 'dpop_jti',
+        });
+        expect(await steps.commit({ uses: [known] })).to.include({ done: false });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, [fresh, sibling]))).to.include({ done: true });
+        expect(await steps.commit({ uses: [fresh] })).to.include({ done: false });
       });
 
       it('is refused for the proof of who asks before that of what is asked for, when all were used', async () => {
@@ -89,9 +78,9 @@ export function describeWalletSteps(open: () => Store): void {
         const steps = stepsOf(store, tenantId);
         for (let round = 0; round < 5; round++) {
           const uses = [aUse('c_nonce'), aUse('dpop_jti'), aUse('client_jti')];
-          await steps.remember(uses);
-          const redeemed = await steps.consumeGrant(grant.id, REDEMPTION, uses, NOW);
-          expect(redeemed).to.equal('client_jti');
+          await steps.commit({ uses });
+          const redeemed = await steps.commit(grantRedemption(grant, REDEMPTION, uses));
+          expect(redeemed).to.include({ done: false, part: 'uses', kind: 'client_jti' });
           const read = await steps.issuing(session.publicId, uses.slice(0, 2), grant.id);
           expect(read?.used).to.equal('dpop_jti');
         }
@@ -104,7 +93,7 @@ export function describeWalletSteps(open: () => Store): void {
         const redeemed = await steps.redeemGrant(grant.codeHash, REDEMPTION, [use], seconds(1));
         expect(redeemed).to.deep.include({ tenant: await steps.state() });
         expect(redeemed).to.have.nested.property('grant.id', grant.id);
-        expect(await steps.remember([use]), 'the proof is remembered').to.equal(false);
+        expect(await steps.commit({ uses: [use] }), 'the proof is remembered').to.include({ done: false });
         expect(await steps.redeemGrant(grant.codeHash, REDEMPTION, [aUse()], seconds(2))).to.equal(undefined);
         expect((await steps.grantByCode(grant.codeHash))?.grant?.consumedAt).to.deep.equal(seconds(1));
       });
@@ -112,9 +101,7 @@ export function describeWalletSteps(open: () => Store): void {
       it('is redeemed by one of many callers', async () => {
         const { grant } = await openOffer(store, tenantId);
         const answers = await Promise.all(
-          Array.from({ length: 50 }, () =>
-            stepsOf(store, tenantId).redeemGrant(grant.codeHash, REDEMPTION, [aUse()], NOW),
-          ),
+          Array.from({ length: 50 }, () => stepsOf(store, tenantId).redeemGrant(grant.codeHash, REDEMPTION, [aUse()], NOW)),
         );
         expect(answers.filter((answer) => answer !== undefined)).to.have.length(1);
       });
@@ -122,19 +109,17 @@ export function describeWalletSteps(open: () => Store): void {
       it('is not redeemed by a replay, nor when a step more is needed, and nothing happens then', async () => {
         const steps = stepsOf(store, tenantId);
         const [known, fresh] = [aUse(), aUse()];
-        await steps.remember([known]);
+        await steps.commit({ uses: [known] });
         const { grant } = await openOffer(store, tenantId);
         expect(await steps.redeemGrant(grant.codeHash, REDEMPTION, [fresh, known], NOW)).to.equal('dpop_jti');
         const coded = await openOffer(store, tenantId, { grant: { txCodeHash: 'hash' } });
         expect(await steps.redeemGrant(coded.grant.codeHash, REDEMPTION, [fresh], NOW)).to.equal(undefined);
         const late = await openOffer(store, tenantId, { grant: { expiresAt: seconds(10) } });
-        expect(await steps.redeemGrant(late.grant.codeHash, REDEMPTION, [fresh], seconds(10))).to.equal(
-          undefined,
-        );
+        expect(await steps.redeemGrant(late.grant.codeHash, REDEMPTION, [fresh], seconds(10))).to.equal(undefined);
         const ended = await openOffer(store, tenantId, { session: { status: 'failed' } });
         expect(await steps.redeemGrant(ended.grant.codeHash, REDEMPTION, [fresh], NOW)).to.equal(undefined);
         expect(await steps.redeemGrant('none', REDEMPTION, [fresh], NOW)).to.equal(undefined);
-        expect(await steps.remember([fresh])).to.equal(true);
+        expect(await steps.commit({ uses: [fresh] })).to.include({ done: true });
         expect((await steps.grantByCode(grant.codeHash))?.grant?.consumedAt).to.equal(null);
       });
 
@@ -143,26 +128,26 @@ export function describeWalletSteps(open: () => Store): void {
         const steps = stepsOf(store, tenantId);
         const stored = async () => (await steps.grantByCode(grant.codeHash))?.grant;
         for (let attempt = 1; attempt <= 3; attempt++) {
-          expect(await steps.takeAttempt(grant.id, 3)).to.equal(true);
+          expect(await steps.commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 3 } })).to.include({ done: true });
           expect(await stored()).to.deep.include({ attempts: attempt, consumedAt: null });
         }
-        expect(await steps.takeAttempt(grant.id, 3)).to.equal(false);
+        expect(await steps.commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 3 } })).to.include({ done: false });
         expect(await stored()).to.deep.include({ attempts: 3, consumedAt: null });
       });
 
       it('gives many callers at once no more attempts', async () => {
         const { grant } = await openOffer(store, tenantId);
         const taken = await Promise.all(
-          Array.from({ length: 50 }, () => stepsOf(store, tenantId).takeAttempt(grant.id, 5)),
+          Array.from({ length: 50 }, () => stepsOf(store, tenantId).commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 5 } })),
         );
-        expect(taken.filter(Boolean)).to.have.length(5);
+        expect(taken.filter(({ done }) => done)).to.have.length(5);
       });
 
       it('has no attempt left once it is consumed', async () => {
         const { grant } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        await steps.consumeGrant(grant.id, REDEMPTION, [], NOW);
-        expect(await steps.takeAttempt(grant.id, 5)).to.equal(false);
+        await steps.commit(grantRedemption(grant, REDEMPTION, []));
+        expect(await steps.commit({ grant: { id: grant.id, act: 'attempt', attemptsBelow: 5 } })).to.include({ done: false });
       });
     });
 
@@ -170,25 +155,25 @@ export function describeWalletSteps(open: () => Store): void {
       it('is new once', async () => {
         const steps = stepsOf(store, tenantId);
         const value = aUse();
-        expect(await steps.remember([value])).to.equal(true);
-        expect(await steps.remember([value])).to.equal(false);
-        expect(await steps.remember([])).to.equal(true);
+        expect(await steps.commit({ uses: [value] })).to.include({ done: true });
+        expect(await steps.commit({ uses: [value] })).to.include({ done: false });
+        expect(await steps.commit({ uses: [] })).to.include({ done: true });
       });
 
       it('of another kind is another value', async () => {
         const steps = stepsOf(store, tenantId);
         const value = aUse('dpop_jti');
-        expect(await steps.remember([value, { ...value, kind: 'c_nonce' }])).to.equal(true);
-        expect(await steps.remember([{ ...value, kind: 'c_nonce' }])).to.equal(false);
+        expect(await steps.commit({ uses: [value, { ...value, kind: 'c_nonce' }] })).to.include({ done: true });
+        expect(await steps.commit({ uses: [{ ...value, kind: 'c_nonce' }] })).to.include({ done: false });
       });
 
       it('is not remembered beside one that is known, whichever comes first', async () => {
         const steps = stepsOf(store, tenantId);
         const [known, one, two] = [aUse(), aUse(), aUse()];
-        await steps.remember([known]);
-        expect(await steps.remember([one, known, two])).to.equal(false);
-        expect(await steps.remember([known])).to.equal(false);
-        expect(await steps.remember([two, one])).to.equal(true);
+        await steps.commit({ uses: [known] });
+        expect(await steps.commit({ uses: [one, known, two] })).to.include({ done: false });
+        expect(await steps.commit({ uses: [known] })).to.include({ done: false });
+        expect(await steps.commit({ uses: [two, one] })).to.include({ done: true });
       });
 
       it('is a replay of itself when it is given twice', async () => {
@@ -196,11 +181,11 @@ export function describeWalletSteps(open: () => Store): void {
         const value = aUse();
         const { session, grant } = await openOffer(store, tenantId);
         const twice = [value, { ...value }];
-        expect(await steps.remember(twice)).to.equal(false);
-        expect(await steps.consumeGrant(grant.id, REDEMPTION, twice, NOW)).to.equal('dpop_jti');
+        expect(await steps.commit({ uses: twice })).to.include({ done: false });
+        expect(await steps.commit(grantRedemption(grant, REDEMPTION, twice))).to.include({ done: false, part: 'uses', kind: 'dpop_jti' });
         const claim = await steps.claimCredentialRequest(session.publicId, twice);
         expect(claim).to.deep.include({ session, replayed: 'dpop_jti' });
-        expect(await steps.remember([value])).to.equal(true);
+        expect(await steps.commit({ uses: [value] })).to.include({ done: true });
       });
     });
 
@@ -215,23 +200,23 @@ export function describeWalletSteps(open: () => Store): void {
           session,
           revoked: false,
         });
-        expect(await steps.remember([jti])).to.equal(false);
-        expect(await steps.remember([nonce])).to.equal(false);
+        expect(await steps.commit({ uses: [jti] })).to.include({ done: false });
+        expect(await steps.commit({ uses: [nonce] })).to.include({ done: false });
       });
 
       it('is spent only while the session has not used up what it may issue', async () => {
         const { session } = await openOffer(store, tenantId);
         const other = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        for (let i = 0; i < 3; i++) await steps.recordIssuance(session.id, aBatch(session), 1, 3, NOW);
-        for (let i = 0; i < 2; i++) await steps.openDeferred(aDeferred(session), 1);
+        for (let i = 0; i < 3; i++) await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3));
+        for (let i = 0; i < 2; i++) await steps.commit(issuanceDeferral(aDeferred(session), 1));
         const bar = { by: 'system', sessionId: session.id, mask: 2, barred: true, issuedCount: 3 } as const;
-        await steps.changeStatuses([{ listId: 'none', index: 0, status: 1 }], NOW, bar);
+        await steps.commit(credentialRevocation([{ listId: 'none', index: 0, status: 1 }], bar));
         const may = async (id: SessionId, expected: Partial<SessionChange>) => {
           const used = aUse();
           const change = { session: { id, running: ISSUING_STATUSES, ...expected }, uses: [used] };
           const { done } = await store.commit(tenantId, change, NOW);
-          expect(await steps.remember([used])).to.equal(!done);
+          expect(await steps.commit({ uses: [used] })).to.include({ done: !done });
           return done;
         };
         expect(await may(session.id, { issuedBelow: 4, deferredBelow: 3, unbarred: 1 })).to.equal(true);
@@ -248,7 +233,7 @@ export function describeWalletSteps(open: () => Store): void {
         for (const kind of ['dpop_jti', 'c_nonce'] as const) {
           const known = aUse(kind);
           const fresh = [aUse('dpop_jti'), aUse('c_nonce')];
-          await steps.remember([known]);
+          await steps.commit({ uses: [known] });
           for (const used of [
             [...fresh, known],
             [known, ...fresh],
@@ -260,8 +245,8 @@ export function describeWalletSteps(open: () => Store): void {
               replayed: kind,
             });
           }
-          expect(await steps.remember([known])).to.equal(false);
-          expect(await steps.remember(fresh)).to.equal(true);
+          expect(await steps.commit({ uses: [known] })).to.include({ done: false });
+          expect(await steps.commit({ uses: fresh })).to.include({ done: true });
         }
       });
 
@@ -275,11 +260,9 @@ export function describeWalletSteps(open: () => Store): void {
           revoked: false,
         });
         const missing = 'nobody-yet' as TenantId;
-        expect(await stepsOf(store, missing).claimCredentialRequest('none' as PublicId, [value])).to.equal(
-          undefined,
-        );
+        expect(await stepsOf(store, missing).claimCredentialRequest('none' as PublicId, [value])).to.equal(undefined);
         await addTenant(store, { id: missing });
-        expect(await stepsOf(store, missing).remember([value])).to.equal(true);
+        expect(await stepsOf(store, missing).commit({ uses: [value] })).to.include({ done: true });
       });
     });
 
@@ -291,19 +274,17 @@ export function describeWalletSteps(open: () => Store): void {
           aBatch(session, { issuedAt: seconds(1) }),
           aBatch(session, { issuedAt: seconds(2), statusListId: null, firstCounter: null }),
         ];
-        expect(await steps.recordIssuance(session.id, one, 0b10, 0b11, seconds(1))).to.deep.equal({
-          status: 'active',
-          version: 1,
-          changed: false,
+        expect(await steps.commit(batchIssuance(session.id, one, 0b10, 0b11), seconds(1))).to.deep.equal({
+          done: true,
+          session: { status: 'active', version: 1, moved: false },
         });
-        expect((await steps.findSession(session.id))?.issuedMask).to.equal(0b10);
-        expect(await steps.recordIssuance(session.id, two, 0b01, 0b11, seconds(2))).to.deep.equal({
-          status: 'completed',
-          version: 2,
-          changed: true,
+        expect((await steps.session(session.id))?.session?.issuedMask).to.equal(0b10);
+        expect(await steps.commit(batchIssuance(session.id, two, 0b01, 0b11), seconds(2))).to.deep.equal({
+          done: true,
+          session: { status: 'completed', version: 2, moved: true },
         });
-        expect(await steps.findSession(session.id)).to.include({ status: 'completed', issuedMask: 0b11 });
-        expect(await steps.issuedBatches(session.id)).to.deep.equal([one, two]);
+        expect((await steps.session(session.id))?.session).to.include({ status: 'completed', issuedMask: 0b11 });
+        expect((await steps.issued(session.id))?.batches).to.deep.equal([one, two]);
         expect(await steps.sessionEvents(session.id, 0, 10)).to.deep.equal([
           { sequence: 1, version: 1, status: 'active', at: NOW },
           { sequence: 2, version: 2, status: 'completed', at: seconds(2) },
@@ -313,29 +294,27 @@ export function describeWalletSteps(open: () => Store): void {
       it('of the same credential again does not complete what is missing', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        await steps.recordIssuance(session.id, aBatch(session), 1, 3, NOW);
-        expect(await steps.recordIssuance(session.id, aBatch(session), 1, 3, NOW)).to.include({
-          status: 'active',
-          changed: false,
+        await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3));
+        expect(await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3))).to.deep.nested.include({
+          'session.status': 'active',
+          'session.moved': false,
         });
       });
 
       it('on a completed session is recorded and changes nothing else, annotated or not', async () => {
         const { session } = await openOffer(store, tenantId);
         const steps = stepsOf(store, tenantId);
-        await steps.recordIssuance(session.id, aBatch(session), 1, 1, NOW);
-        expect(await steps.recordIssuance(session.id, aBatch(session), 1, 1, NOW)).to.deep.equal({
-          status: 'completed',
-          version: 2,
-          changed: false,
+        await steps.commit(batchIssuance(session.id, aBatch(session), 1, 1));
+        expect(await steps.commit(batchIssuance(session.id, aBatch(session), 1, 1))).to.deep.equal({
+          done: true,
+          session: { status: 'completed', version: 2, moved: false },
         });
         await steps.recordOutcome({ ...session, version: 2 }, undefined, { deliveries: [] }, NOW);
-        expect(await steps.recordIssuance(session.id, aBatch(session), 1, 1, NOW)).to.deep.equal({
-          status: 'completed',
-          version: 3,
-          changed: false,
+        expect(await steps.commit(batchIssuance(session.id, aBatch(session), 1, 1))).to.deep.equal({
+          done: true,
+          session: { status: 'completed', version: 3, moved: false },
         });
-        expect(await steps.issuedBatches(session.id)).to.have.length(3);
+        expect((await steps.issued(session.id))?.batches).to.have.length(3);
         expect(await steps.sessionEvents(session.id, 0, 10)).to.have.length(2);
       });
 
@@ -357,15 +336,15 @@ export function describeWalletSteps(open: () => Store): void {
         expect(await steps.issueAtOnce(issuance({ revision: revision - 1 }), NOW)).to.equal(undefined);
         expect(await steps.issueAtOnce(issuance({ sessionId: 'gone' }), NOW)).to.equal(undefined);
         expect(await steps.issueAtOnce(issuance(), session.expiresAt)).to.equal(undefined);
-        expect(await steps.issuedBatches(session.id), 'nothing happened').to.deep.equal([]);
+        expect((await steps.issued(session.id))?.batches, 'nothing happened').to.deep.equal([]);
         expect(await steps.issueAtOnce(issuance(), NOW)).to.deep.equal({ status: 'active', changed: false });
         const again = issuance({ used: [aUse(), nonce], bit: 2 });
         expect(await steps.issueAtOnce(again, NOW)).to.equal('c_nonce');
-        expect((await steps.findSession(session.id))?.issuedMask, 'nothing happened').to.equal(1);
+        expect((await steps.session(session.id))?.session?.issuedMask, 'nothing happened').to.equal(1);
         const second = issuance({ used: [aUse()], batch: aBatch(session), bit: 2 });
         expect(await steps.issueAtOnce(second, NOW)).to.deep.equal({ status: 'completed', changed: true });
-        expect(await steps.remember([jti])).to.equal(false);
-        expect(await steps.issuedBatches(session.id)).to.have.length(2);
+        expect(await steps.commit({ uses: [jti] })).to.include({ done: false });
+        expect((await steps.issued(session.id))?.batches).to.have.length(2);
       });
 
       it('is barred with a change of statuses that knows all that was issued', async () => {
@@ -373,52 +352,54 @@ export function describeWalletSteps(open: () => Store): void {
         const { session } = await openOffer(store, tenantId);
         const { id: listId } = await addList(store, tenantId);
         const revoke = (issuedCount: number, mask: number, barred: boolean) =>
-          steps.changeStatuses([{ listId, index: 7, status: barred ? 2 : 0 }], NOW, {
-            by: 'system',
-            sessionId: session.id,
-            issuedCount,
-            mask,
-            barred,
-          });
-        const issue = (bit: number) => steps.recordIssuance(session.id, aBatch(session), bit, 7, NOW);
+          steps.commit(
+            credentialRevocation([{ listId, index: 7, status: barred ? 2 : 0 }], {
+              by: 'system',
+              sessionId: session.id,
+              issuedCount,
+              mask,
+              barred,
+            }),
+          );
+        const issue = (bit: number) => steps.commit(batchIssuance(session.id, aBatch(session), bit, 7));
         await issue(1);
-        expect(await revoke(0, 1, true), 'something was issued meanwhile').to.equal(false);
+        expect(await revoke(0, 1, true), 'something was issued meanwhile').to.include({ done: false });
         expect(await steps.statusEntries(listId, 0), 'nothing changed').to.deep.equal([]);
-        expect(await revoke(1, 1, true)).to.equal(true);
+        expect(await revoke(1, 1, true)).to.include({ done: true });
         expect(await steps.statusEntries(listId, 0)).to.deep.equal([{ index: 7, status: 2 }]);
-        expect(await issue(1)).to.equal(undefined);
+        expect(await issue(1)).to.include({ done: false });
         const revision = (await steps.state())?.revision ?? -1;
         const { publicId } = session;
         const atOnce = { sessionId: session.id, publicId, revision, batch: aBatch(session), completeMask: 7 };
         const value = aUse();
         expect(await steps.issueAtOnce({ ...atOnce, used: [value], bit: 1 }, NOW)).to.equal(undefined);
-        expect(await steps.remember([value]), 'and spends nothing').to.equal(true);
-        expect(await issue(2), 'another credential is not concerned').not.to.equal(undefined);
-        expect(await revoke(2, 1, false)).to.equal(true);
-        expect(await issue(1)).not.to.equal(undefined);
+        expect(await steps.commit({ uses: [value] }), 'and spends nothing').to.include({ done: true });
+        expect(await issue(2), 'another credential is not concerned').to.include({ done: true });
+        expect(await revoke(2, 1, false)).to.include({ done: true });
+        expect(await issue(1)).to.include({ done: true });
       });
 
       it('is bounded in number', async () => {
         const steps = stepsOf(store, tenantId);
         const { session } = await openOffer(store, tenantId);
         for (let i = 0; i < MAX_ISSUANCES; i++) {
-          expect(await steps.recordIssuance(session.id, aBatch(session), 1, 3, NOW)).not.to.equal(undefined);
+          expect(await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3))).to.include({ done: true });
         }
-        expect(await steps.recordIssuance(session.id, aBatch(session), 1, 3, NOW)).to.equal(undefined);
-        expect(await steps.issuedBatches(session.id)).to.have.length(MAX_ISSUANCES);
+        expect(await steps.commit(batchIssuance(session.id, aBatch(session), 1, 3))).to.include({ done: false });
+        expect((await steps.issued(session.id))?.batches).to.have.length(MAX_ISSUANCES);
       });
 
       it('is refused when the session failed, expired or is gone', async () => {
         const steps = stepsOf(store, tenantId);
         for (const status of ['failed', 'expired'] as const) {
           const { session } = await openOffer(store, tenantId, { session: { status } });
-          expect(await steps.recordIssuance(session.id, aBatch(session), 1, 1, NOW)).to.equal(undefined);
-          expect(await steps.issuedBatches(session.id)).to.deep.equal([]);
-          expect(await steps.findSession(session.id)).to.deep.equal(session);
+          expect(await steps.commit(batchIssuance(session.id, aBatch(session), 1, 1))).to.include({ done: false });
+          expect((await steps.issued(session.id))?.batches).to.deep.equal([]);
+          expect((await steps.session(session.id))?.session).to.deep.equal(session);
         }
         const gone = aSession(tenantId, { id: 'gone' as SessionId });
-        expect(await steps.recordIssuance(gone.id, aBatch(gone), 1, 1, NOW)).to.equal(undefined);
-        expect(await steps.issuedBatches(gone.id)).to.deep.equal([]);
+        expect(await steps.commit(batchIssuance(gone.id, aBatch(gone), 1, 1))).to.include({ done: false });
+        expect((await steps.issued(gone.id))?.batches).to.deep.equal([]);
       });
     });
   });

@@ -1,7 +1,14 @@
+import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import { addClient, created } from '../../support/populated.ts';
-import { type RacedSuite, tally, times } from '../../support/raced-services.ts';
-import { createTenant } from '../../support/test-service.ts';
+import sinon from 'sinon';
+import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
+import { editsOf, writer } from '../../support/edits.ts';
+import { addClient, created, populate } from '../../support/populated.ts';
+import { verifiedByLeaf } from '../../support/present.ts';
+import { type RacedSuite, readySessions, tally, times } from '../../support/raced-services.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { sharedRegistrar } from '../../support/registrar.ts';
+import { type Answer, createTenant } from '../../support/test-service.ts';
 
 export const administration: RacedSuite = [
   'Administrators at the same time',
@@ -50,9 +57,7 @@ export const administration: RacedSuite = [
         lifeTime,
         dcql_query: { credentials: [{ id: 'x', format: 'dc+sd-jwt', meta: { vct_values: ['y'] } }] },
       });
-      const answers = await times(20, (index) =>
-        service.call('POST', '/verifier/config', { token, json: body(100 + index) }),
-      );
+      const answers = await times(20, (index) => service.call('POST', '/verifier/config', { token, json: body(100 + index) }));
       const { 201: made = 0, '409 conflict': refused = 0 } = tally(answers);
       expect(made + refused, JSON.stringify(tally(answers))).to.equal(20);
       const stored = await service.call('GET', '/verifier/config/contested', { token });
@@ -99,9 +104,7 @@ export const administration: RacedSuite = [
         const other = `signing-${round}`;
         await created(service, token, '/key-chain', { id: other, usages: ['signing'] });
         const ids = [kept, other];
-        const answers = await times(2, (index) =>
-          service.call('DELETE', `/key-chain/${ids[index]}`, { token }),
-        );
+        const answers = await times(2, (index) => service.call('DELETE', `/key-chain/${ids[index]}`, { token }));
         expect(tally(answers), `round ${round}`).to.deep.equal({ 200: 1, '409 conflict': 1 });
         kept = ids[answers.findIndex(({ status }) => status === 409)] ?? '';
       }
@@ -124,6 +127,146 @@ export const administration: RacedSuite = [
           [409, 201],
         ]);
       }
+    });
+  },
+];
+
+const registrar = await sharedRegistrar();
+
+export const editsWithOneTag: RacedSuite = [
+  'Edits with one tag',
+  (racing) => {
+    it('succeed once, whatever they edit and whoever else does', async () => {
+      const { service } = racing();
+      const world = await populate(service, 'raced');
+      const root = await service.rootToken();
+      for (const edit of editsOf(world.ids, registrar)) {
+        const { write, tagOf } = writer(world, root, edit);
+        // What all of them write differs from what is there.
+        await write(0, 0);
+        const tag = await tagOf();
+        const answers = await times(12, (n) => write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag));
+        const counts = tally(answers);
+        const good = (counts['200'] ?? 0) + (counts['201'] ?? 0);
+        expect([good, counts['409 conflict']], `${edit.name}: ${JSON.stringify(counts)}`).to.deep.equal([1, 11]);
+        const winner = answers.find(({ status }) => status < 300);
+        expect(winner?.headers.get('etag'), edit.name).to.equal(await tagOf());
+      }
+    });
+
+    it('never overwrite one that came without', async () => {
+      const { service } = racing();
+      const world = await populate(service, 'mixed');
+      const path = `/client/${world.ids.client}`;
+      const { token } = world;
+      const patch = (description: string, ifMatch?: string) => {
+        const json = { roles: ['presentation:request'], description };
+        return service.call('PATCH', path, { token, json, headers: ifMatch ? { 'If-Match': ifMatch } : {} });
+      };
+      for (let round = 0; round < 5; round++) {
+        const tag = (await service.call('GET', path, { token })).headers.get('etag') ?? '';
+        const answers = await times(8, (n) => patch(`${round} ${n}`, n % 2 === 0 ? tag : undefined));
+        for (const { status, text } of answers) expect(status, text).to.be.oneOf([200, 409]);
+        const conditional = answers.filter((_, n) => n % 2 === 0);
+        expect(conditional.filter(({ status }) => status === 200).length).to.be.at.most(1);
+      }
+    });
+  },
+];
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const keys: RacedSuite = [
+  'Keys',
+  (racing) => {
+    const call = (method: string, path: string, json?: object): Promise<Answer> =>
+      racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
+    const create = (id: string, more: object = {}) => {
+      const { service, token } = racing();
+      return created(service, token, '/key-chain', { id, usageType: 'signing', ...more });
+    };
+    const kid = ({ key }: { key: { kid: string } }): string => key.kid;
+
+    it('are rotated one after the other, and none is lost that signed', async () => {
+      const made = await create('contested');
+      const answers = await times(20, () => call('POST', '/key-chain/contested/rotate'));
+      const { 200: done = 0, '409 conflict': refused = 0 } = tally(answers);
+      expect(done + refused, JSON.stringify(tally(answers))).to.equal(20);
+      expect(done).to.be.greaterThan(0);
+      const { body: chain } = await call('GET', '/key-chain/contested');
+      const active = answers.filter(({ status }) => status === 200).map(({ body }) => body.activeKey.kid);
+      expect(new Set(active).size, 'each made its own').to.equal(done);
+      const known = [chain.activeKey.kid, ...chain.previousKeys.map(kid)];
+      expect(known).to.have.members([...active, made.activeKey.kid]);
+      const { keys } = (await call('GET', `/${racing().wallet.tenant}/.well-known/jwks.json`)).body;
+      expect(keys.map((key: { kid: string }) => key.kid)).to.include.members(known);
+      const leaf = new X509Certificate(chain.activeCertificate);
+      const { x } = leaf.publicKey.export({ format: 'jwk' });
+      expect(x, 'key and certificate belong together').to.equal(chain.activeKey.x);
+    });
+
+    it('sign what is issued meanwhile, each under its own certificate', async () => {
+      const { wallet } = racing();
+      const sessions = await readySessions(racing(), 12);
+      const [issued] = await Promise.all([
+        times(12, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { key: newKey() })),
+        times(6, () => call('POST', '/key-chain/signing/rotate')),
+      ]);
+      for (const { status, body, text } of issued) {
+        expect(status, text).to.equal(200);
+        const leaf = verifiedByLeaf(body.credentials[0].credential.split('~')[0]);
+        const { body: chain } = await call('GET', '/key-chain/signing');
+        expect(leaf.verify(new X509Certificate(chain.rootCertificate).publicKey)).to.equal(true);
+      }
+    });
+
+    it('are gone or rotated when both are asked for at once', async () => {
+      for (let round = 0; round < 5; round++) {
+        await create(`fickle-${round}`);
+        const [removed, rotated] = await Promise.all([
+          call('DELETE', `/key-chain/fickle-${round}`),
+          call('POST', `/key-chain/fickle-${round}/rotate`),
+        ]);
+        expect(removed.status).to.equal(200);
+        expect(rotated.status).to.be.oneOf([200, 404]);
+        expect((await call('GET', `/key-chain/fickle-${round}`)).status).to.equal(404);
+      }
+    });
+
+    const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+    it('stay deleted when a certificate is made for them at the same time', async () => {
+      for (let round = 0; round < 24; round++) {
+        const id = `going-${round}`;
+        const { key } = await created(racing().service, racing().token, '/key', { id });
+        const [made, removed] = await Promise.all([
+          call('POST', '/certs', { id: `cert-${round}`, keyId: id, certUsageTypes: ['signing'] }),
+          pause(round % 6).then(() => call('DELETE', `/key/${id}`)),
+        ]);
+        expect(removed.status).to.equal(200);
+        expect(made.status).to.be.oneOf([201, 404]);
+        expect((await call('GET', `/certs/cert-${round}`)).status, `round ${round}`).to.equal(404);
+        const { keys } = (await call('GET', `/${racing().wallet.tenant}/.well-known/jwks.json`)).body;
+        expect(keys.map((known: { kid: string }) => known.kid)).to.not.include(key.kid);
+      }
+    });
+
+    it('are brought once under one id', async () => {
+      const key = newKey().privateKey.export({ format: 'jwk' });
+      const answers = await times(10, () => call('POST', '/key-chain/import', { id: 'wanted', usageType: 'signing', key }));
+      expect(tally(answers)).to.deep.equal({ 201: 1, '409 conflict': 9 });
+    });
+
+    it('are rotated once by many maintenance at the same time', async () => {
+      await create('due', { rotationEnabled: true, rotationIntervalDays: 20 });
+      const chore = racing().service.service.container.get(RenewKeyChains);
+      const clock = sinon.useFakeTimers({ now: Date.now() + 21 * DAY_MS, toFake: ['Date'] });
+      try {
+        await times(8, () => chore.execute(new Date(), 100));
+      } finally {
+        clock.restore();
+      }
+      expect((await call('GET', '/key-chain/due')).body.previousKeys).to.have.length(1);
     });
   },
 ];

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { type RacedSuite, type Racing, times } from '../../support/raced-services.ts';
+import { Backend, type BackendCall } from '../../support/backend.ts';
+import { created, offerBody } from '../../support/populated.ts';
+import { type RacedSuite, type Racing, tally, times } from '../../support/raced-services.ts';
+import { newKey, RawWallet } from '../../support/raw-wallet.ts';
+import { isSignedWith, rotateWebhookSecret, signaturesOf } from '../../support/signed-calls.ts';
+import type { Answer } from '../../support/test-service.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
 
 const SECRET = 'a-secret-that-is-about-to-go';
 
@@ -17,9 +23,7 @@ function raceClientSecrets(racing: () => Racing): void {
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret }),
     });
-    return response.status === 200
-      ? ((await response.json()) as { access_token: string }).access_token
-      : undefined;
+    return response.status === 200 ? ((await response.json()) as { access_token: string }).access_token : undefined;
   };
   const OFFER = {
     response_type: 'uri',
@@ -90,3 +94,135 @@ function raceClientSecrets(racing: () => Racing): void {
 }
 
 export const clientSecrets: RacedSuite = ['Secrets of clients that are replaced', raceClientSecrets];
+
+const WEBHOOK_CALLERS = 24;
+
+export const webhookSecrets: RacedSuite = [
+  'The secret of webhooks',
+  (racing) => {
+    let backend: Backend;
+
+    before(async () => {
+      backend = await Backend.start();
+      backend.on('/claims', { json: { pid: { given_name: 'Ada', family_name: 'Lovelace' } } });
+    });
+    after(() => backend.close());
+    beforeEach(() => backend.forget());
+
+    const readyToken = async () => {
+      const { service, token, wallet } = racing();
+      const webhook = { url: `${backend.url}/claims` };
+      const credentialClaims = { pid: { type: 'webhook', webhook } };
+      const json = { ...offerBody('pid'), credentialClaims };
+      return wallet.accessToken((await created(service, token, '/issuer/offer', json)).uri);
+    };
+    const issue = async (accessToken: string) => {
+      const answer = await racing().wallet.request(accessToken, 'pid');
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    /** The call that a credential request leads to. */
+    const nextCall = async (): Promise<BackendCall> => {
+      const accessToken = await readyToken();
+      backend.forget();
+      await issue(accessToken);
+      return backend.calls[0] as BackendCall;
+    };
+
+    it('is the last of many that are made at once; the three before it sign still, and no other', async () => {
+      const { service, token, addresses } = racing();
+      const secrets = await times(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
+      expect(new Set(secrets).size).to.equal(WEBHOOK_CALLERS);
+      // The calls go to the processes in turn.
+      const states = await times(addresses.length, () => service.call('GET', '/webhook-secret', { token }));
+      for (const { body } of states) {
+        expect(body).to.deep.equal(states[0]?.body);
+        expect(body.former).to.have.length(3);
+      }
+      const call = await nextCall();
+      expect(signaturesOf(call)).to.equal(4);
+      expect(secrets.filter((secret) => isSignedWith(secret, call))).to.have.length(4);
+      const last = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
+      const alone = await nextCall();
+      expect(secrets.filter((secret) => isSignedWith(secret, alone))).to.deep.equal([]);
+      expect(isSignedWith(last, alone)).to.equal(true);
+    });
+
+    it('is the new one in the next call, whichever process makes it', async () => {
+      let before = '';
+      for (let round = 0; round < 6; round++) {
+        const accessToken = await readyToken();
+        const secret = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
+        backend.forget();
+        await issue(accessToken);
+        const call = backend.calls[0] as BackendCall;
+        expect([isSignedWith(secret, call), signaturesOf(call)]).to.deep.equal([true, 1]);
+        if (before !== '') expect(isSignedWith(before, call)).to.equal(false);
+        before = secret;
+      }
+    });
+
+    it('goes on signing in all calls while it is being replaced', async () => {
+      const known = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
+      const tokens = await times(WEBHOOK_CALLERS, readyToken);
+      backend.forget();
+      const calls = tokens.map(issue);
+      const secrets = await times(3, () => rotateWebhookSecret(racing()));
+      await Promise.all(calls);
+      expect(backend.calls).to.have.length(WEBHOOK_CALLERS);
+      for (const call of backend.calls) expect(isSignedWith(known, call)).to.equal(true);
+      const last = await nextCall();
+      for (const secret of [known, ...secrets]) expect(isSignedWith(secret, last)).to.equal(true);
+    });
+  },
+];
+
+const ATTESTED_CALLERS = 20;
+
+export const attestedClients: RacedSuite = [
+  'Proofs of possession without a challenge',
+  (racing) => {
+    let provider: WalletProvider;
+    before(async () => {
+      provider = await WalletProvider.start();
+      const { service, token } = racing();
+      await created(service, token, '/issuer/config', {
+        display: [{ name: 'Acme', locale: 'en' }],
+        ...provider.configuration(),
+        attestationChallenge: 'optional',
+      });
+    });
+    after(() => provider.close());
+
+    const headers = (key = newKey()) => provider.headers(key, racing().wallet.issuer, undefined);
+
+    it('are accepted once by pushed requests', async () => {
+      const { service, token, wallet } = racing();
+      const body = { ...offerBody('pid'), flow: 'authorization_code' };
+      const { uri } = await created(service, token, '/issuer/offer', body);
+      const { grants } = (await wallet.offer(uri)) as {
+        grants: { authorization_code: { issuer_state: string } };
+      };
+      const form = { issuer_state: grants.authorization_code.issuer_state, scope: 'pid' };
+      const sent = headers();
+      const answers = await times(ATTESTED_CALLERS, () => wallet.par(form, sent));
+      expect(tally(answers)).to.deep.equal({ 201: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
+      expect((await wallet.par(form, headers())).status).to.equal(201);
+    });
+
+    it('are accepted once by token requests with different codes', async () => {
+      const { service, token, wallet } = racing();
+      const codes = await times(ATTESTED_CALLERS, async () =>
+        wallet.code((await created(service, token, '/issuer/offer', offerBody('pid'))).uri),
+      );
+      const sent = headers();
+      const wallets = codes.map(() => new RawWallet(service, wallet.tenant));
+      const redeem = (index: number) =>
+        wallets[index]?.redeem(codes[index] ?? '', {}, { ...sent, ...wallets[index].tokenProof() }) as Promise<Answer>;
+      const answers = await times(ATTESTED_CALLERS, redeem);
+      expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
+      // A repeated request of the same wallet with its code needs a new proof, too.
+      const winner = answers.findIndex(({ status }) => status === 200);
+      expect((await redeem(winner)).body.error).to.equal('invalid_client_attestation');
+    });
+  },
+];

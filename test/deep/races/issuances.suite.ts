@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 import { expect } from 'chai';
-import { created, credentialBody, offerBody } from '../../support/populated.ts';
-import { type RacedSuite, tally, times } from '../../support/raced-services.ts';
+import { openConfirmation } from '../../support/chained-artefacts.ts';
+import { created, credentialBody, offerBody, presentationBody } from '../../support/populated.ts';
+import { answerOf, fetchRequest } from '../../support/present.ts';
+import { type RacedSuite, type Racing, readySessions, tally, times } from '../../support/raced-services.ts';
+import { newKey, RawWallet } from '../../support/raw-wallet.ts';
+import type { Answer } from '../../support/test-service.ts';
 
-const CALLERS = 30;
+const ISSUANCE_CALLERS = 30;
 
 export const issuances: RacedSuite = [
   'What one session issues of a configuration',
@@ -21,10 +26,9 @@ export const issuances: RacedSuite = [
       const { uri } = await created(service, token, '/issuer/offer', both);
       const accessToken = await wallet.accessToken(uri);
       // What it issues of another configuration does not count.
-      for (let issued = 0; issued < 4; issued++)
-        expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
-      const answers = await times(CALLERS, () => wallet.request(accessToken, 'few'));
-      expect(tally(answers)).to.deep.equal({ 200: 3, '400 credential_request_denied': CALLERS - 3 });
+      for (let issued = 0; issued < 4; issued++) expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
+      const answers = await times(ISSUANCE_CALLERS, () => wallet.request(accessToken, 'few'));
+      expect(tally(answers)).to.deep.equal({ 200: 3, '400 credential_request_denied': ISSUANCE_CALLERS - 3 });
       expect((await wallet.request(accessToken, 'other')).status).to.equal(200);
     });
 
@@ -35,9 +39,7 @@ export const issuances: RacedSuite = [
       const accessToken = await wallet.accessToken(uri);
       const answers = await times(8, () => wallet.request(accessToken, 'single'));
       expect(tally(answers)).to.deep.equal({ 200: 8 });
-      const statuses = await Promise.all(
-        answers.map(({ body }) => statusOf(body.credentials[0].credential as string)),
-      );
+      const statuses = await Promise.all(answers.map(({ body }) => statusOf(body.credentials[0].credential as string)));
       expect(statuses.sort()).to.deep.equal([0, 1, 1, 1, 1, 1, 1, 1]);
       const entries = (await service.call('GET', `/audit-log?limit=100`, { token })).body as {
         target: string;
@@ -56,5 +58,257 @@ export const issuances: RacedSuite = [
       const { bits } = status_list;
       return ((bytes[Math.floor((idx * bits) / 8)] ?? 0) >> ((idx * bits) % 8)) & (2 ** bits - 1);
     }
+  },
+];
+
+const APPROVAL_CALLERS = 50;
+
+export const approvals: RacedSuite = [
+  'An approval of an unverified wallet',
+  (racing) => {
+    it('gives one code to 50 of the same, and none beside a denial', async () => {
+      const { service, token, wallet } = racing();
+      const upstream = { issuer: 'http://127.0.0.1:9', clientId: 'client' };
+      const json = { display: [{ name: 'Acme', locale: 'en' }], chainedAs: { upstream } };
+      expect((await service.call('POST', '/issuer/config', { token, json })).status).to.equal(201);
+      for (const decisions of [['approve'], ['approve', 'deny']]) {
+        const { confirmation, confirmationCookie } = await openConfirmation(service, wallet.tenant, 'pid');
+        const answers = await times(APPROVAL_CALLERS, (index) =>
+          service.call('POST', `/${wallet.tenant}/chained-as/confirm`, {
+            form: { confirmation, decision: decisions[index % decisions.length] ?? '' },
+            headers: { Cookie: confirmationCookie },
+          }),
+        );
+        expect(tally(answers), answers[0]?.text).to.deep.equal({ 303: 1, 400: APPROVAL_CALLERS - 1 });
+      }
+    });
+  },
+];
+
+const OFFER_CALLERS = 40;
+
+export const repeatedOffers: RacedSuite = [
+  'A request that is repeated under one Idempotency-Key',
+  (racing) => {
+    const ask = ({ service, token }: Racing, path: string, key: string, json: object) =>
+      service.call('POST', path, { token, json, headers: { 'Idempotency-Key': key } });
+    const sessions = async ({ service, token }: Racing) =>
+      (await service.call('GET', '/session?limit=500', { token })).body.length as number;
+
+    it('makes one offer', async () => {
+      for (let round = 0; round < 3; round++) {
+        const [key, before] = [randomUUID(), await sessions(racing())];
+        const answers = await times(OFFER_CALLERS, () => ask(racing(), '/issuer/offer', key, offerBody('pid')));
+        expect(tally(answers)).to.deep.equal({ 201: OFFER_CALLERS });
+        expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
+        expect(await sessions(racing())).to.equal(before + 1);
+      }
+    });
+
+    it('makes one presentation request', async () => {
+      const { service, token } = racing();
+      const { webhook: _webhook, ...question } = presentationBody('repeated', 'signing');
+      expect((await service.call('POST', '/verifier/config', { token, json: question })).status).to.equal(201);
+      const [key, before] = [randomUUID(), await sessions(racing())];
+      const json = { response_type: 'uri', requestId: 'repeated' };
+      const answers = await times(OFFER_CALLERS, () => ask(racing(), '/verifier/offer', key, json));
+      expect(tally(answers)).to.deep.equal({ 201: OFFER_CALLERS });
+      expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
+      expect(await sessions(racing())).to.equal(before + 1);
+    });
+
+    it('is for one of two bodies, and for no other', async () => {
+      const key = randomUUID();
+      const bodies = [offerBody('pid'), { ...offerBody('pid'), expiresIn: 60 }];
+      const answers = await times(OFFER_CALLERS, (index) => ask(racing(), '/issuer/offer', key, bodies[index % 2] ?? {}));
+      expect(tally(answers)).to.deep.equal({ 201: OFFER_CALLERS / 2, '409 conflict': OFFER_CALLERS / 2 });
+    });
+  },
+];
+
+const CANCELLATION_CALLERS = 24;
+const ROUNDS = 4;
+
+/** Half of the callers cancel, half do something else, in turn. */
+async function against(racing: Racing, session: string, other: (index: number) => Promise<Answer>) {
+  const { service, token } = racing;
+  const cancel = () => service.call('POST', `/session/${session}/cancel`, { token });
+  const answers = await times(CANCELLATION_CALLERS, (index) => (index % 2 === 0 ? other(index) : cancel()));
+  const seen = await service.call('GET', `/session/${session}`, { token });
+  return {
+    others: tally(answers.filter((_, index) => index % 2 === 0)),
+    cancels: tally(answers.filter((_, index) => index % 2 === 1)),
+    session: seen.body,
+  };
+}
+
+/** One of both came first, and the session says which. */
+function expectOne(outcome: Awaited<ReturnType<typeof against>>, late: RegExp): void {
+  const { others, cancels, session } = outcome;
+  const isDone = others['200'] === 1;
+  expect(others['200'] ?? 0, JSON.stringify(outcome)).to.equal(isDone ? 1 : 0);
+  expect(cancels['200'] ?? 0, JSON.stringify(outcome)).to.equal(isDone ? 0 : 1);
+  expect(Object.keys(cancels).filter((name) => !/^(200|409 conflict)$/.test(name))).to.deep.equal([]);
+  expect(Object.keys(others).filter((name) => name !== '200' && !late.test(name))).to.deep.equal([]);
+  expect(session.status).to.equal(isDone ? 'completed' : 'failed');
+  expect(session.failure?.code).to.equal(isDone ? undefined : 'cancelled');
+}
+
+export const cancellations: RacedSuite = [
+  'A cancellation',
+  (racing) => {
+    it('comes once, whatever else does', async () => {
+      const { service, token } = racing();
+      const { session } = await created(service, token, '/issuer/offer', offerBody('pid'));
+      const answers = await times(CANCELLATION_CALLERS, () => service.call('POST', `/session/${session}/cancel`, { token }));
+      expect(tally(answers)).to.deep.equal({ 200: 1, '409 conflict': CANCELLATION_CALLERS - 1 });
+    });
+
+    it('or the redemption of a code: no token is had afterwards', async () => {
+      const { service, token, wallet } = racing();
+      for (let round = 0; round < ROUNDS; round++) {
+        const { uri, session } = await created(service, token, '/issuer/offer', offerBody('pid'));
+        const code = await wallet.code(uri);
+        // The wallet may ask again for the tokens of one grant, until the offer is cancelled.
+        const { cancels, session: seen } = await against(racing(), session, () => wallet.redeem(code));
+        expect(cancels['200'], 'an offer without a credential can be cancelled').to.equal(1);
+        expect([seen.status, seen.failure.code]).to.deep.equal(['failed', 'cancelled']);
+        expect(tally([await wallet.redeem(code)])).to.deep.equal({ '400 invalid_grant': 1 });
+      }
+    });
+
+    it('or a credential: exactly one of both', async () => {
+      const { wallet } = racing();
+      for (let round = 0; round < ROUNDS; round++) {
+        const [ready] = await readySessions(racing(), 1);
+        let asked = false;
+        const outcome = await against(racing(), ready?.session ?? '', async () => {
+          const answer = await wallet.request(ready?.accessToken ?? '', 'pid');
+          // A token serves several requests; what counts is whether any came before the end.
+          const isFirst = answer.status === 200 && !asked;
+          asked ||= answer.status === 200;
+          return isFirst || answer.status !== 200 ? answer : { ...answer, status: 429, body: {} };
+        });
+        expectOne(outcome, /^(429|4\d\d (credential_request_denied|invalid_token|invalid_credential_request))$/);
+      }
+    });
+
+    it('or a response: exactly one of both', async () => {
+      const { service, token, wallet } = racing();
+      const holder = newKey();
+      const [session] = await readySessions(racing(), 1);
+      const issued = await wallet.request(session?.accessToken ?? '', 'pid', { key: holder });
+      const credential = issued.body.credentials[0].credential as string;
+      const { vct } = JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString());
+      const { webhook: _webhook, ...question } = presentationBody('ended', 'signing');
+      const credentials = [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: [vct] } }];
+      await created(service, token, '/verifier/config', { ...question, dcql_query: { credentials } });
+      for (let round = 0; round < ROUNDS; round++) {
+        const json = { response_type: 'uri', requestId: 'ended' };
+        const offer = await created(service, token, '/verifier/offer', json);
+        const request = await fetchRequest(service, offer.uri);
+        const forms = await times(CANCELLATION_CALLERS, () => answerOf(request, credential, holder));
+        const outcome = await against(racing(), offer.session, (index) =>
+          service.call('POST', request.response_uri, { form: forms[index] ?? {} }),
+        );
+        expectOne(outcome, /^4\d\d invalid_request$/);
+      }
+    });
+  },
+];
+
+const CALLERS = 50;
+
+function vctOf(credential: string): string {
+  return JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()).vct;
+}
+
+function grantOf(accessToken: string): string {
+  return JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()).grant_id;
+}
+
+export const usedOnce: RacedSuite = [
+  'What can be used once',
+  (racing) => {
+    it('is redeemed once: a pre-authorized code', async () => {
+      const { service, token, wallet } = racing();
+      for (let round = 0; round < 3; round++) {
+        const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
+        const code = await wallet.code(uri);
+        const wallets = Array.from({ length: CALLERS }, () => new RawWallet(service, wallet.tenant));
+        const answers = await Promise.all(wallets.map((one) => one.redeem(code)));
+        expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': CALLERS - 1 });
+        // The others took nothing away from the one that was first.
+        const issued = await Promise.all(wallets.map((one, index) => one.request(answers[index]?.body.access_token ?? 'none', 'pid')));
+        expect(tally(issued)).to.deep.equal({ 200: 1, '401 invalid_token': CALLERS - 1 });
+      }
+    });
+
+    it('is one grant for one wallet, however often it asks: a pre-authorized code', async () => {
+      const { service, token, wallet } = racing();
+      const { uri } = await created(service, token, '/issuer/offer', offerBody('pid'));
+      const code = await wallet.code(uri);
+      const answers = await times(CALLERS, () => wallet.redeem(code));
+      expect(tally(answers)).to.deep.equal({ 200: CALLERS });
+      const grants = answers.map(({ body }) => [grantOf(body.access_token), body.refresh_token].join(' '));
+      expect(new Set(grants).size).to.equal(1);
+      const last = answers.at(-1)?.body.access_token;
+      expect((await wallet.request(last, 'pid')).status).to.equal(200);
+      expect(tally(await times(CALLERS, () => wallet.redeem(code)))).to.deep.equal({
+        '400 invalid_grant': CALLERS,
+      });
+    });
+
+    it('is used once by 50 sessions: a nonce', async () => {
+      const { wallet } = racing();
+      const sessions = await readySessions(racing(), CALLERS);
+      const nonce = await wallet.nonce();
+      const answers = await times(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { nonce }));
+      expect(tally(answers)).to.deep.equal({ 200: 1, '400 invalid_nonce': CALLERS - 1 });
+      // Whoever came too late is served with a nonce of its own.
+      const again = await times(CALLERS, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid'));
+      expect(tally(again)).to.deep.equal({ 200: CALLERS });
+    });
+
+    it('is used once with 50 nonces: a DPoP proof', async () => {
+      const { wallet } = racing();
+      const [session] = await readySessions(racing(), 1);
+      const headers = wallet.authorization(session?.accessToken ?? '');
+      const nonces = await times(CALLERS, () => wallet.nonce());
+      const answers = await times(CALLERS, (index) => wallet.request('', 'pid', { headers, nonce: nonces[index] ?? '' }));
+      expect(tally(answers)).to.deep.equal({ 200: 1, '401 invalid_dpop_proof': CALLERS - 1 });
+    });
+
+    it('is answered once: a presentation request', async () => {
+      const { service, token, wallet } = racing();
+      const holder = newKey();
+      const [session] = await readySessions(racing(), 1);
+      const issued = await wallet.request(session?.accessToken ?? '', 'pid', { key: holder });
+      const credential = issued.body.credentials[0].credential as string;
+      const { webhook: _webhook, ...question } = presentationBody('question', 'signing');
+      const credentials = [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: [vctOf(credential)] } }];
+      await created(service, token, '/verifier/config', { ...question, dcql_query: { credentials } });
+      for (let round = 0; round < 3; round++) {
+        const json = { response_type: 'uri', requestId: 'question' };
+        const offer = await created(service, token, '/verifier/offer', json);
+        const request = await fetchRequest(service, offer.uri);
+        const forms = await times(CALLERS, () => answerOf(request, credential, holder));
+        const answers = await times(CALLERS, (index) => service.call('POST', request.response_uri, { form: forms[index] ?? {} }));
+        expect(tally(answers), answers[0]?.text).to.deep.equal({
+          200: 1,
+          '400 invalid_request': CALLERS - 1,
+        });
+        const seen = await service.call('GET', `/session/${offer.session}`, { token });
+        expect(seen.body.status, seen.text).to.equal('completed');
+        expect(seen.body.credentials).to.have.length(1);
+      }
+    });
+
+    it('is handed over once: the secret of a client', async () => {
+      const { service, token } = racing();
+      await created(service, token, '/client', { clientId: 'picked', roles: ['issuance:offer'] });
+      const answers = await times(20, () => service.call('GET', '/client/picked/secret', { token }));
+      expect(tally(answers)).to.deep.equal({ 200: 1, '410 gone': 19 });
+    });
   },
 ];

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Backend } from '../../support/backend.ts';
 import { created, presentationBody } from '../../support/populated.ts';
-import { answerOf, fetchRequest } from '../../support/presenter.ts';
+import { answerOf, fetchRequest } from '../../support/present.ts';
 import { type RacedSuite, readySessions, tally, times } from '../../support/raced-services.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
-import { created, credentialBody } from '../../support/populated.ts';
-import { type Entry, entryOf, readList } from '../../support/published-lists.ts';
-import { type RacedSuite, type Racing, readySessions, tally, times } from '../../support/raced-services.ts';
+import { FulfilRevocations } from '../../../application/status-lists/fulfil-revocations.ts';
+import { obtain } from '../../../bootstrap/wiring/wire.ts';
+import { Backend } from '../../support/backend.ts';
+import { created, credentialBody, offerBody } from '../../support/populated.ts';
+import { decode } from '../../support/present.ts';
+import { type Entry, entryOf, type RacedSuite, type Racing, readList, readySessions, tally, times } from '../../support/raced-services.ts';
 import { keyProof, newKey, RawWallet } from '../../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../../support/test-service.ts';
 
@@ -25,12 +28,7 @@ async function expectOwnEntries(racing: Racing, entries: readonly Entry[]): Prom
 }
 
 /** Another tenant of the racing, which issues `pid` too. */
-async function another(
-  { service, addresses }: Racing,
-  id: string,
-  statusListConfig: object,
-  batchSize = 1,
-): Promise<Racing> {
+async function another({ service, addresses }: Racing, id: string, statusListConfig: object, batchSize = 1): Promise<Racing> {
   const { token } = await createTenant(service, id, { statusListConfig });
   await created(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
   await created(service, token, '/issuer/config', { display: [{ name: 'Issuer', locale: 'en' }], batchSize });
@@ -133,3 +131,211 @@ export const statuses: RacedSuite = [
     });
   },
 ];
+
+export const removedStatusLists: RacedSuite = [
+  'Status lists that administrators remove',
+  (racing) => {
+    it('are gone or serve whoever got an entry, with many credentials at once', async () => {
+      const { service, token, wallet } = racing();
+      const made: { id: string; uri: string }[] = [];
+      for (let i = 0; i < 12; i++) made.push(await created(service, token, '/status-lists', { capacity: 100 }));
+      const sessions = await readySessions(racing(), 30);
+      const issuing = times(30, (i) => wallet.request(sessions[i]?.accessToken ?? '', 'pid'));
+      const removing = times(36, (i) => service.call('DELETE', `/status-lists/${made[i % made.length]?.id}`, { token }));
+      const [issued, removed] = [await issuing, await removing];
+      expect(tally(issued)).to.deep.equal({ 200: 30 });
+      for (const answer of removed) expect(answer.status, answer.text).to.be.oneOf([204, 404, 409]);
+      const entries = issued.map(({ body }) => decode(body.credentials[0].credential).payload['status'].status_list);
+      expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(30);
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      for (const uri of new Set(entries.map((entry) => entry.uri))) {
+        expect((await service.call('GET', uri)).status, uri).to.equal(200);
+      }
+      const left = (await service.call('GET', '/status-lists', { token })).body;
+      const listed = left.map(({ uri }: { uri: string }) => uri);
+      for (const { uri } of entries) expect(listed).to.include(uri);
+      const gone = made.filter(({ uri }) => !listed.includes(uri));
+      expect(removed.filter(({ status }) => status === 204)).to.have.length(gone.length);
+      for (const { uri } of gone) expect((await service.call('GET', uri)).status, uri).to.equal(404);
+    });
+  },
+];
+
+const CALLERS = 36;
+const SESSIONS = 8;
+const LATE = 6;
+const PERSONS = ['ada', 'bob'] as const;
+type Person = (typeof PERSONS)[number];
+
+/** What the wallets of one person hold or wait for. */
+type Holder = {
+  readonly person: Person;
+  readonly tokens: readonly string[];
+  readonly held: readonly string[];
+  readonly late: readonly { readonly accessToken: string; readonly transactionId: string }[];
+};
+
+const credentialsOf = (answers: readonly Answer[]): readonly string[] =>
+  answers.flatMap(({ status, body }) =>
+    status === 200 ? (body.credentials as { credential: string }[]).map(({ credential }) => credential) : [],
+  );
+
+export const subjects: RacedSuite = [
+  'A person whose credentials are revoked',
+  (racing) => {
+    let backend: Backend;
+    before(async () => {
+      backend = await Backend.start();
+      backend.on('/claims', { json: { deferred: true } });
+      const { service, token } = racing();
+      const json = { immediateUpdate: true };
+      expect((await service.call('PUT', '/status-list-config', { token, json })).status).to.equal(200);
+      const { schema: _schema, claims: _claims, disclosureFrame: _frame, ...base } = credentialBody('', '');
+      const about = { ...base, keyChainId: 'signing', subjectClaims: [['number']] };
+      await created(service, token, '/issuer/credentials', { ...about, id: 'card' });
+      const claimsWebhook = { url: `${backend.url}/claims` };
+      await created(service, token, '/issuer/credentials', { ...about, id: 'late', claimsWebhook });
+    });
+    after(() => backend.close());
+
+    it('loses all that was issued before, each counted once, and nobody else anything', async () => {
+      const [ada, bob] = [await holder('ada'), await holder('bob')];
+      const calls: Answer[] = [];
+      const issued = { ada: [] as string[], bob: [] as string[] };
+      const issuedByOldTokens: string[] = [];
+      const during = async ({ person, tokens, late }: Holder) => {
+        const { wallet, service, token } = racing();
+        const renewed = times(tokens.length * 2, (index) => wallet.request(tokens[index % tokens.length] ?? '', 'card'));
+        const decided = times(late.length, (index) =>
+          service.call('POST', `/issuer/deferred/${late[index]?.transactionId}/complete`, {
+            token,
+            json: { claims: { number: person } },
+          }),
+        );
+        const fresh = times(SESSIONS, async () => wallet.request(await offered(person), 'card'));
+        const byOldTokens = credentialsOf(await renewed);
+        if (person === 'ada') issuedByOldTokens.push(...byOldTokens);
+        issued[person].push(...byOldTokens, ...credentialsOf(await fresh));
+        const decisions = tally(await decided);
+        if (person === 'bob') expect(decisions).to.deep.equal({ 200: LATE });
+        else expect(Object.keys(decisions)).to.not.include('500');
+      };
+      const revoking = times(CALLERS, async (index) => {
+        // Some at the same moment, and some while those are at work.
+        await new Promise((resolve) => setTimeout(resolve, (index % 4) * 60));
+        calls.push(await revoke('ada'));
+      });
+      const working = times(6, async (index) => {
+        await new Promise((resolve) => setTimeout(resolve, index * 50));
+        await job();
+      });
+      await Promise.all([revoking, working, during(ada), during(bob)]);
+      while ((await job()) > 0);
+
+      expect(tally(calls)).to.deep.equal({ 201: CALLERS });
+      // A request that was in progress was rejected, or its credential was revoked.
+      await expectStatuses([...ada.held, ...issuedByOldTokens], 1);
+      const again = await times(SESSIONS, (index) => racing().wallet.request(ada.tokens[index] ?? '', 'card'));
+      expect(tally(again), again[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
+      const audited = await revokedByAudit();
+      expect(audited.all).to.equal(await revokedInLists());
+      expect(calls.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(audited.byCalls);
+
+      // Whatever came after the calls goes with the next one.
+      const last = await revoke('ada');
+      expect(last.body.pending).to.equal(0);
+      const adas = [...ada.held, ...issued.ada, ...(await fetchLate(ada))];
+      const bobs = [...bob.held, ...issued.bob, ...(await fetchLate(bob))];
+      expect(bobs).to.have.length(SESSIONS * 4 + LATE);
+      await expectStatuses(adas, 1);
+      await expectStatuses(bobs, 0);
+      expect((await revokedByAudit()).all).to.equal(await revokedInLists());
+      expect((await revoke('ada')).body).to.deep.equal({ revoked: 0, pending: 0 });
+      expect((await revoke('bob')).body.revoked).to.equal(bobs.length);
+    });
+
+    async function offered(person: Person, configuration = 'card'): Promise<string> {
+      const { service, token, wallet } = racing();
+      const claims = { type: 'inline', claims: { number: person } };
+      const body = {
+        ...offerBody(configuration),
+        ...(configuration === 'card' && { credentialClaims: { card: claims } }),
+      };
+      return wallet.accessToken((await created(service, token, '/issuer/offer', body)).uri);
+    }
+
+    async function holder(person: Person): Promise<Holder> {
+      const { wallet } = racing();
+      const tokens = await times(SESSIONS, () => offered(person));
+      const first = await times(SESSIONS, (index) => wallet.request(tokens[index] ?? '', 'card'));
+      expect(tally(first), first[0]?.text).to.deep.equal({ 200: SESSIONS });
+      const late = await times(LATE, async () => {
+        const accessToken = await offered(person, 'late');
+        const answer = await wallet.request(accessToken, 'late');
+        expect(answer.status, answer.text).to.equal(202);
+        return { accessToken, transactionId: answer.body.transaction_id as string };
+      });
+      return { person, tokens, held: credentialsOf(first), late };
+    }
+
+    const fetchLate = async ({ late }: Holder) =>
+      credentialsOf(
+        await times(late.length, (index) => {
+          const { accessToken = '', transactionId } = late[index] ?? {};
+          const { service, wallet } = racing();
+          return service.call('POST', `/${wallet.tenant}/deferred_credential`, {
+            headers: wallet.authorization(accessToken, { path: 'deferred_credential' }),
+            json: { transaction_id: transactionId },
+          });
+        }),
+      );
+
+    const revoke = (number: Person) => {
+      const { service, token } = racing();
+      return service.call('POST', '/credentials/revoke-by-subject', { token, json: { claims: { number } } });
+    };
+
+    const job = () => obtain(racing().service.service.container, FulfilRevocations).execute(new Date(), 100);
+
+    async function expectStatuses(credentials: readonly string[], status: number): Promise<void> {
+      // Another process looks at the database twice a second.
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      const entries = credentials.map(entryOf);
+      for (const process of racing().addresses) {
+        const lists = await listsOf(racing(), process, new Set(entries.map(({ uri }) => uri)));
+        const found = entries.map(({ uri, idx }) => lists.get(uri)?.at(idx));
+        expect(found).to.deep.equal(entries.map(() => status));
+      }
+    }
+
+    /** Of all lists of the tenant. */
+    async function revokedInLists(): Promise<number> {
+      const { service, token, wallet, addresses } = racing();
+      const all = (await service.call('GET', '/status-lists', { token })).body as { id: string }[];
+      const uris = all.map(({ id }) => `${wallet.issuer}/status-list/${id}`);
+      let count = 0;
+      for (const { capacity, at } of (await listsOf(racing(), addresses[0] ?? '', uris)).values())
+        for (let idx = 0; idx < capacity; idx++) if (at(idx) === 1) count++;
+      return count;
+    }
+
+    /** How many credentials were revoked by what the audit log says, and how many of them by calls. */
+    async function revokedByAudit() {
+      const { service, token } = racing();
+      const answer = await service.call('GET', '/audit-log?action=revoked&kind=session&limit=500', { token });
+      expect(answer.status, answer.text).to.equal(200);
+      const counted = (answer.body as { actor: string; changes: { member: string; after: number }[] }[]).map(({ actor, changes }) => ({
+        isJob: actor === 'system',
+        count: changes.find(({ member }) => member === 'credentials')?.after ?? Number.NaN,
+      }));
+      const sum = (all: typeof counted) => all.reduce((total, { count }) => total + count, 0);
+      return { all: sum(counted), byCalls: sum(counted.filter(({ isJob }) => !isJob)) };
+    }
+  },
+];
+
+async function listsOf(racing: Racing, process: string, uris: Iterable<string>) {
+  const lists = new Map<string, Awaited<ReturnType<typeof readList>>>();
+  for (const uri of uris) lists.set(uri, await readList(racing, process, uri));
+  return lists;
+}

@@ -13,8 +13,7 @@ import { type RacedSuite, tally, times } from '../../support/raced-services.ts';
 import type { Answer } from '../../support/test-service.ts';
 
 const numberOf = (jwt: string): number =>
-  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).LoTE.ListAndSchemeInformation
-    .LoTESequenceNumber;
+  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).LoTE.ListAndSchemeInformation.LoTESequenceNumber;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const ENTITIES = [
@@ -38,8 +37,7 @@ export const trustLists: RacedSuite = [
     const numbersOf = async (id: string): Promise<number[]> => {
       const { body: versions } = await call('GET', `/trust-list/${id}/versions`);
       const { body: list } = await call('GET', `/trust-list/${id}`);
-      for (const { sequenceNumber, jwt } of [...versions, list])
-        expect(numberOf(jwt)).to.equal(sequenceNumber);
+      for (const { sequenceNumber, jwt } of [...versions, list]) expect(numberOf(jwt)).to.equal(sequenceNumber);
       return [list, ...versions].map(({ sequenceNumber }) => sequenceNumber).reverse();
     };
 

@@ -1,11 +1,4 @@
-import {
-  type Schemas,
-  type Session,
-  VidimusClient,
-  VidimusError,
-  verifyWebhook,
-  type WebhookAnswer,
-} from 'vidimus/client';
+import { type Schemas, type Session, VidimusClient, VidimusError, verifyWebhook, type WebhookAnswer } from 'vidimus/client';
 
 /** As a backend has it; compiled, and run as far as there is nobody to talk to. */
 const client = new VidimusClient({ url: 'http://127.0.0.1:1', clientId: 'shop', clientSecret: 'secret' });
@@ -40,11 +33,7 @@ export async function askForCity(): Promise<void> {
           id: 'pid',
           format: 'dc+sd-jwt',
           meta: { vct_values: ['urn:eudi:pid:1'] },
-          claims: [
-            { path: ['address', 'locality'] },
-            { path: ['nationalities', null] },
-            { path: ['degrees', 0] },
-          ],
+          claims: [{ path: ['address', 'locality'] }, { path: ['nationalities', null] }, { path: ['degrees', 0] }],
         },
       ],
     },

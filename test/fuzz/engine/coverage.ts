@@ -77,9 +77,7 @@ export class Coverage {
   #look(url: string, ranges: readonly Profiler.CoverageRange[], learns: boolean): number {
     const [{ startOffset: start, endOffset: end } = { startOffset: 0, endOffset: 0 }] = ranges;
     const name = `${url}:${start}:${end}`;
-    const blocks = ranges.map(
-      (range) => `${range.startOffset}-${range.endOffset}${range.count > 0 ? '+' : '-'}`,
-    );
+    const blocks = ranges.map((range) => `${range.startOffset}-${range.endOffset}${range.count > 0 ? '+' : '-'}`);
     const shape = `${name} ${blocks.join()}`;
     if (this.#shapes.has(shape)) return 0;
     const run = new Uint8Array(end - start);

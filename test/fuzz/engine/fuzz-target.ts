@@ -1,8 +1,6 @@
-import { type Material, mutateBytes } from './bytes.ts';
 import type { Coverage } from './coverage.ts';
 import { judge, type Outcome } from './judge.ts';
-import { mutate } from './layers.ts';
-import { Random } from './random.ts';
+import { type Material, mutate, mutateBytes, Random } from './mutate.ts';
 import type { Target } from './target.ts';
 
 export type Crash = { readonly input: Buffer; readonly outcome: Outcome };
@@ -100,8 +98,7 @@ class Search {
     if (this.#coverage.look(counts) > 0) this.#attribute(inputs, isNew);
     // What an input runs once only, because something is remembered then, is known as well.
     this.#coverage.learn(counts);
-    for (const [at, input] of inputs.entries())
-      if (isNew[at] === true && input.length <= MAX_KEPT_LENGTH) this.#pool.push(input);
+    for (const [at, input] of inputs.entries()) if (isNew[at] === true && input.length <= MAX_KEPT_LENGTH) this.#pool.push(input);
   }
 
   /** Runs them once more, by halves, to see which of them it was. */
@@ -125,8 +122,7 @@ class Search {
     const { kind, key } = outcome;
     this.isStuck ||= kind === 'hang';
     if (kind !== 'fine') {
-      if (this.#crashes.size < MAX_CRASHES && !this.#crashes.has(key))
-        this.#crashes.set(key, { input, outcome });
+      if (this.#crashes.size < MAX_CRASHES && !this.#crashes.has(key)) this.#crashes.set(key, { input, outcome });
       return false;
     }
     if (this.#keys.has(key) || this.#keys.size >= MAX_KEYS) return false;

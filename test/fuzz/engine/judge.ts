@@ -64,8 +64,7 @@ function judgeOne(target: Target, input: Buffer): Outcome {
   const held = bytesHeld();
   const start = performance.now();
   const outcome = decodeOnce(target, input);
-  if (performance.now() - start > MAX_MS && isSlow(target, input))
-    return { kind: 'hang', key: 'takes too long' };
+  if (performance.now() - start > MAX_MS && isSlow(target, input)) return { kind: 'hang', key: 'takes too long' };
   if (bytesHeld() - held > MAX_BYTES) return { kind: 'memory', key: 'takes too much memory' };
   return outcome;
 }

@@ -1,12 +1,12 @@
+import { compileQuery } from '../../../domain/dcql/compile.ts';
+import { matchCredential } from '../../../domain/dcql/match.ts';
+import { selectClaims } from '../../../domain/dcql/path.ts';
+import { pickRequested } from '../../../domain/dcql/pick.ts';
+import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/dcql/query.ts';
+import { complete, parseVpToken } from '../../../domain/dcql/vp-token.ts';
 import { isUndisclosed, UNDISCLOSED } from '../../../domain/formats/sd-jwt/disclosures.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { compileQuery } from '../../../domain/verification/dcql/compile.ts';
-import { matchCredential } from '../../../domain/verification/dcql/match.ts';
-import { selectClaims } from '../../../domain/verification/dcql/path.ts';
-import { pickRequested } from '../../../domain/verification/dcql/pick.ts';
-import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/verification/dcql/query.ts';
-import { complete, readVpToken } from '../../../domain/verification/dcql/vp-token.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { text } from './seeds.ts';
 
@@ -103,13 +103,10 @@ function selectSlowly(root: unknown, path: readonly unknown[]): readonly unknown
   let selected: unknown[] = [root];
   for (const component of path) {
     const isName = typeof component === 'string';
-    if (!isName && component !== null && !(Number.isSafeInteger(component) && Number(component) >= 0))
-      return undefined;
+    if (!isName && component !== null && !(Number.isSafeInteger(component) && Number(component) >= 0)) return undefined;
     if (!selected.every((one) => (isName ? isJsonObject(one) : Array.isArray(one)))) return undefined;
     selected = selected.flatMap((one) => {
-      const entries = Object.entries(one as object).filter(
-        ([key]) => component === null || key === String(component),
-      );
+      const entries = Object.entries(one as object).filter(([key]) => component === null || key === String(component));
       return entries.map(([, value]) => value).filter((value) => value !== UNDISCLOSED);
     });
   }
@@ -124,17 +121,14 @@ function path(input: Buffer): void {
   const own = selectSlowly(root, document['path']);
   promise((typeof selected === 'string') === (own === undefined), 'a path leads somewhere or nowhere');
   if (own === undefined || typeof selected === 'string') return;
-  promise(
-    own.length === selected.length && own.every((value, at) => Object.is(value, selected[at])),
-    'to the same',
-  );
+  promise(own.length === selected.length && own.every((value, at) => Object.is(value, selected[at])), 'to the same');
 }
 
 const compiled = compileQuery(DcqlQuery.parse(query));
 
 function vpToken(input: Buffer): void {
   const value = parseJson(text(input));
-  const presentations = readVpToken(value, compiled);
+  const presentations = parseVpToken(value, compiled);
   promise(
     [...presentations.keys()].every((id) => compiled.credentials.has(id)),
     'only what was asked for is read',

@@ -1,19 +1,19 @@
 import { generateKeyPairSync, sign, verify, X509Certificate } from 'node:crypto';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { readCertificate } from '../../../domain/formats/der/certificate.ts';
-import { readCrl } from '../../../domain/formats/der/crl.ts';
+import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
+import { parseCrl } from '../../../domain/formats/der/crl.ts';
 import { RevokedEntries } from '../../../domain/formats/der/crl-entries.ts';
 import { derSignature, rawSignature } from '../../../domain/formats/der/ecdsa-signature.ts';
 import { attributesOf, printName } from '../../../domain/formats/der/name.ts';
-import { readOcspResponse } from '../../../domain/formats/der/ocsp.ts';
-import { readPemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
+import { parsePemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { subjectPlace } from '../../../domain/formats/der/place.ts';
-import { DerError, readElement, readElements, readOid } from '../../../domain/formats/der/reader.ts';
+import { DerError, parseElement, parseElements, parseOid } from '../../../domain/formats/der/reader.ts';
 import { revocationSourcesOf } from '../../../domain/formats/der/revocation-sources.ts';
-import { readTime } from '../../../domain/formats/der/time.ts';
-import { readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
-import { checkIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
+import { parseTime } from '../../../domain/formats/der/time.ts';
+import { parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { assertIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
 import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { NOW } from '../constants.ts';
@@ -21,42 +21,41 @@ import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { DER_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const certificates = [seed('certificate'), seed('certificate-server')];
-const authority = readPemCertificates(text(seed('certificates')))?.[1] ?? '';
+const authority = parsePemCertificates(text(seed('certificates')))?.[1] ?? '';
 const known = new Set(certificates.map((der) => der.toString('base64')));
 const expected = oneOf(DerError);
 
 function certificate(der: Buffer): void {
-  const read = readCertificate(der);
+  const read = parseCertificate(der);
   if (read === undefined) return;
   const x509 = new X509Certificate(der);
   promise(read.notBefore.getTime() === x509.validFromDate.getTime(), 'the beginning is what OpenSSL reads');
   promise(read.notAfter.getTime() === x509.validToDate.getTime(), 'the end is what OpenSSL reads');
   promise(read.x509.raw.equals(der), 'all of the bytes are the certificate');
-  if (read.basicConstraints !== undefined)
-    promise(read.basicConstraints.ca || !x509.ca, 'who is no CA is none');
+  if (read.basicConstraints !== undefined) promise(read.basicConstraints.ca || !x509.ca, 'who is no CA is none');
   const base64 = der.toString('base64');
   subjectPlace(base64);
   subjectNames(base64);
   checkPlace(base64);
   const profile = { purpose: 'mdoc', haip: true } as const;
-  const verdict = new NodeCertificates().validate([base64], [{ certificate: authority }], NOW, profile);
+  const verdict = new NodeCertificates().verifyChain([base64], [{ certificate: authority }], NOW, profile);
   promise(!verdict.trusted || known.has(base64), 'no certificate is trusted that nobody issued');
 }
 
 function checkPlace(base64: string): void {
   try {
-    checkIssuingPlace({ certificate: base64 }, { 'org.iso.18013.5.1': { issuing_country: 'DE' } });
+    assertIssuingPlace({ certificate: base64 }, { 'org.iso.18013.5.1': { issuing_country: 'DE' } });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
   }
 }
 
-const name = readElements(readElement(seed('certificate-server')).content)[0]?.content ?? Buffer.alloc(0);
-const subjects = readElements(name).filter(({ tag }) => tag === 0x30);
+const name = parseElements(parseElement(seed('certificate-server')).content)[0]?.content ?? Buffer.alloc(0);
+const subjects = parseElements(name).filter(({ tag }) => tag === 0x30);
 
 function times(input: Buffer): void {
   const [tag = 0, ...content] = input;
-  const time = readTime({ tag, content: Buffer.from(content) });
+  const time = parseTime({ tag, content: Buffer.from(content) });
   promise(!Number.isNaN(time.getTime()), 'a time can be compared');
   const written = time.toISOString().replaceAll(/[-:T]|\.000/g, '');
   promise(written.endsWith(Buffer.from(content).toString('latin1')), 'a time is the one that stands there');
@@ -73,37 +72,31 @@ function ecdsa(raw: Buffer): void {
     const isGood = verify('sha256', Buffer.from('text'), { key: publicKey, dsaEncoding: 'ieee-p1363' }, raw);
     promise(signatures.verify(jwk, 'text', raw) === isGood, 'OpenSSL says the same of both forms');
   }
-  promise(
-    raw.length === 64 || !signatures.verify(jwk, 'text', raw),
-    'a signature has the length of its curve',
-  );
+  promise(raw.length === 64 || !signatures.verify(jwk, 'text', raw), 'a signature has the length of its curve');
 }
 
 function pem(input: Buffer): void {
-  const read = readPemCertificates(text(input));
+  const read = parsePemCertificates(text(input));
   if (read === undefined) return;
   promise(read.length > 0 && read.length <= 10, 'no more than a chain is read');
-  promise(
-    readPemCertificates(writePemCertificates(read))?.join() === read.join(),
-    'what is written is read as it was',
-  );
+  promise(parsePemCertificates(writePemCertificates(read))?.join() === read.join(), 'what is written is read as it was');
 }
 
 function revocationList(input: Buffer): void {
-  const list = readCrl(input);
+  const list = parseCrl(input);
   promise(list.thisUpdate <= list.nextUpdate || list.nextUpdate < list.thisUpdate, 'times can be compared');
   const entries = new RevokedEntries(list.entries);
   const found = entries.find(Buffer.from([1, 2, 3, 2]));
   promise(found === undefined || entries.count > 0, 'nobody stands on an empty list');
 }
 
-const ocspIssuer = readCertificate(seed('ocsp-issuer'));
+const ocspIssuer = parseCertificate(seed('ocsp-issuer'));
 const ocspSubject = revocationSourcesOf(seed('ocsp-about').toString('base64'));
 const ocspSeeds = [seed('ocsp'), seed('ocsp-revoked')];
 
 function ocspAnswer(input: Buffer): void {
   if (ocspIssuer === undefined) return;
-  const answer = readOcspResponse(input, ocspIssuer, ocspSubject);
+  const answer = parseOcspResponse(input, ocspIssuer, ocspSubject);
   if (answer === undefined) return;
   const isKnown = ocspSeeds.some((known) => known.includes(answer.toBeSigned));
   const isSigned = new NodeCertificates().hasSigned(seed('ocsp-issuer').toString('base64'), answer);
@@ -132,7 +125,7 @@ export const DER: readonly Target[] = [
     expected: oneOf(Refusal),
     seeds: certificates,
     dictionary: DER_WORDS,
-    decode: (input) => readDocumentSigner(input.toString('base64')),
+    decode: (input) => parseDocumentSigner(input.toString('base64')),
   },
   {
     name: 'distinguished-name',
@@ -150,9 +143,9 @@ export const DER: readonly Target[] = [
     seeds: certificates,
     dictionary: DER_WORDS,
     decode: (input) => {
-      const { content, whole } = readElement(input);
+      const { content, whole } = parseElement(input);
       promise(whole.equals(input), 'an element is all of its bytes');
-      const inner = readElements(content);
+      const inner = parseElements(content);
       promise(Buffer.concat(inner.map((one) => one.whole)).equals(content), 'elements stand side by side');
     },
   },
@@ -161,7 +154,7 @@ export const DER: readonly Target[] = [
     expected,
     seeds: [Buffer.from('2a8648ce3d0201', 'hex')],
     dictionary: DER_WORDS,
-    decode: (input) => readOid(input),
+    decode: (input) => parseOid(input),
   },
   {
     name: 'certificate-time',

@@ -1,9 +1,9 @@
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { readProofs, resolveConfiguration } from '../../../domain/issuance/credential-request.ts';
-import { readResponseEncryption } from '../../../domain/issuance/encryption.ts';
-import { acceptKeyAttestation, openKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
-import { readNotification } from '../../../domain/issuance/notification.ts';
-import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts';
+import { parseProofs, resolveConfiguration } from '../../../domain/issuance/credential-request.ts';
+import { parseResponseEncryption } from '../../../domain/issuance/encryption.ts';
+import { assertKeyAttestationClaims, parseKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
+import { parseNotification } from '../../../domain/issuance/notification.ts';
+import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/proof.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { AUDIENCE, NOW } from '../constants.ts';
@@ -16,18 +16,18 @@ const proofs = ['proof', 'proof-attested'].map((name) => text(seed(name)));
 const goodAttestation = text(seed('key-attestation'));
 
 function proof(input: Buffer): void {
-  const opened = openJwtProof(text(input));
+  const opened = parseJwtProof(text(input));
   const isSigned = signatures.verify(opened.key, opened.signingInput, opened.signature);
-  acceptJwtProof(opened, { audience: AUDIENCE, clientId: 'wallet', now: NOW });
+  assertJwtProofClaims(opened, { audience: AUDIENCE, clientId: 'wallet', now: NOW });
   promise(!isSigned || proofs.includes(text(input)), 'nothing verifies that nobody signed');
 }
 
 function keyAttestation(input: Buffer): void {
-  const { jws } = openKeyAttestation(text(input));
+  const { jws } = parseKeyAttestation(text(input));
   const isSigned = signatures.verify(KEYS.issuer, jws.signingInput, jws.signature);
   promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
   const levels = { key_storage: ['iso_18045_high'] } as never;
-  acceptKeyAttestation(jws.payload, { proofType: 'jwt', levels, now: NOW });
+  assertKeyAttestationClaims(jws.payload, { proofType: 'jwt', levels, now: NOW });
 }
 
 const token = {
@@ -46,9 +46,9 @@ function credentialRequest(input: Buffer): void {
   if (!isJsonObject(body)) return;
   const find = (id: string) => (id === 'pid' ? (configuration as never) : undefined);
   resolveConfiguration(body, token as never, find);
-  const read = readProofs(body, configuration as never, 3);
+  const read = parseProofs(body, configuration as never, 3);
   promise(read !== undefined && read.texts.length <= 3, 'no more proofs are read than a batch has');
-  readResponseEncryption(body, { use: 'optional', encrypted: true } as never);
+  parseResponseEncryption(body, { use: 'optional', encrypted: true } as never);
 }
 
 const { publicJwk } = KEYS.encryption;
@@ -88,6 +88,6 @@ export const ISSUANCE: readonly Target[] = [
     expected,
     seeds: ['{"notification_id":"n","event":"credential_accepted","event_description":"fine"}'],
     dictionary: [...JSON_WORDS, 'credential_failure', 'credential_deleted'],
-    decode: (input) => readNotification('application/json; charset=utf-8', input),
+    decode: (input) => parseNotification('application/json; charset=utf-8', input),
   },
 ];

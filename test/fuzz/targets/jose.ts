@@ -1,15 +1,9 @@
 import { NodeEncryption } from '../../../adapters/crypto/encryption.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import {
-  joinCompact,
-  parseCompactJws,
-  readAlgorithm,
-  readX5c,
-  understandsCritical,
-} from '../../../domain/formats/jose/compact.ts';
+import { joinCompact, parseAlgorithm, parseCompactJws, parseX5c, understandsCritical } from '../../../domain/formats/jose/compact.ts';
 import { decodeBase64url, encodeBase64url } from '../../../domain/shared/base64url.ts';
 import { decodeJson } from '../../../domain/shared/json.ts';
-import { isOnCurve, readPublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../../../domain/shared/jwk.ts';
+import { isOnCurve, parsePublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../../../domain/shared/jwk.ts';
 import { nothing, promise, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
 
@@ -28,18 +22,17 @@ function compactJws(input: Buffer): void {
     const own = JSON.stringify(JSON.parse(Buffer.from(part, 'base64url').toString()));
     promise(own === JSON.stringify(value), 'JSON means what it means to everybody');
   }
-  const verdict = readAlgorithm(header, SIGNING_ALGORITHMS);
-  if (Object.hasOwn(header, 'crit'))
-    promise(verdict.fault !== undefined, 'no critical extension is passed over');
+  const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
+  if (Object.hasOwn(header, 'crit')) promise(verdict.fault !== undefined, 'no critical extension is passed over');
   understandsCritical(header, ['b64']);
-  readX5c(header);
+  parseX5c(header);
   if (signatures.verify(KEYS.issuer, signingInput, signature)) {
     promise(signedInputs.has(signingInput), 'nothing verifies that nobody signed');
   }
 }
 
 function publicKey(input: Buffer): void {
-  const key = readPublicJwk(decodeJson(encodeBase64url(input)));
+  const key = parsePublicJwk(decodeJson(encodeBase64url(input)));
   if (key === undefined) return;
   promise(!('d' in key) && !('k' in key), 'no private member is kept');
   promise(thumbprint(key).length === 43, 'a key has a thumbprint');
@@ -47,11 +40,7 @@ function publicKey(input: Buffer): void {
   signatures.verify(key, 'text', Buffer.alloc(key.crv === 'P-384' ? 96 : key.crv === 'P-521' ? 132 : 64, 1));
 }
 
-const plaintexts = new Set(
-  ['jwe', 'jwe-deflated'].map((name) =>
-    encryption.decrypt(text(seed(name)), KEYS.encryption, { inflate: true }),
-  ),
-);
+const plaintexts = new Set(['jwe', 'jwe-deflated'].map((name) => encryption.decrypt(text(seed(name)), KEYS.encryption, { inflate: true })));
 
 function jwe(input: Buffer): void {
   const [message = '', inflates] = text(input).split('\n');
@@ -87,19 +76,7 @@ export const JOSE: readonly Target[] = [
     name: 'jwe',
     expected: nothing,
     seeds: [seed('jwe'), seed('jwe-deflated'), `${text(seed('jwe'))}\nplain`],
-    dictionary: [
-      ...JOSE_WORDS,
-      'epk',
-      'enc',
-      'zip',
-      'DEF',
-      'A128GCM',
-      'A256GCM',
-      'ECDH-ES',
-      'apu',
-      'apv',
-      'cty',
-    ],
+    dictionary: [...JOSE_WORDS, 'epk', 'enc', 'zip', 'DEF', 'A128GCM', 'A256GCM', 'ECDH-ES', 'apu', 'apv', 'cty'],
     decode: jwe,
   },
   {

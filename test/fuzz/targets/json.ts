@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
-import { parseDocumentText } from '../../../config/import/parse-document.ts';
-import { fillPlaceholders, withoutValues } from '../../../config/import/placeholders.ts';
+import { parseDocumentText } from '../../../config/configuration-files/parse-document.ts';
+import { fillPlaceholders, withoutValues } from '../../../config/configuration-files/placeholders.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { canonicalJson, isJsonObject, isMemberName, isText, parseJson } from '../../../domain/shared/json.ts';
-import { jsonFault } from '../../../domain/shared/json-fault.ts';
-import { readWebAddress } from '../../../domain/shared/web-address.ts';
+import { describeJsonProblem } from '../../../domain/shared/json-fault.ts';
+import { parseWebAddress } from '../../../domain/shared/web-address.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { JSON_WORDS, text } from './seeds.ts';
 
@@ -14,19 +14,13 @@ function json(input: Buffer): void {
   const value = parseJson(whole);
   const usual = parsed(whole);
   if (value !== undefined) {
-    promise(
-      usual !== undefined && isDeepStrictEqual(value, usual.value),
-      'JSON means what it means to everybody',
-    );
+    promise(usual !== undefined && isDeepStrictEqual(value, usual.value), 'JSON means what it means to everybody');
     promise(isSound(value, 0), 'what is refused is refused wherever it stands');
-    promise(
-      isDeepStrictEqual(parseJson(canonicalJson(value)), canonicalForm(value)),
-      'what is written is read as it was',
-    );
+    promise(isDeepStrictEqual(parseJson(canonicalJson(value)), canonicalForm(value)), 'what is written is read as it was');
     parseJson(whole, 32, 5);
     return;
   }
-  promise(!jsonFault(whole).startsWith('must be one whole'), 'what is refused is refused for one reason');
+  promise(!describeJsonProblem(whole).startsWith('must be one whole'), 'what is refused is refused for one reason');
   if (usual !== undefined && JSON.stringify(usual.value) === whole) {
     // There are no two readings of what JSON.stringify writes.
     promise(!isSound(usual.value, 0), 'sound JSON is read');
@@ -50,9 +44,7 @@ function isSound(value: unknown, depth: number, parent?: string): boolean {
   if (depth >= 32) return false;
   const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
   const inner = (name: string) => (Array.isArray(value) ? undefined : name);
-  return members.every(
-    ([name, member]) => isMemberName(name, parent) && isText(name) && isSound(member, depth + 1, inner(name)),
-  );
+  return members.every(([name, member]) => isMemberName(name, parent) && isText(name) && isSound(member, depth + 1, inner(name)));
 }
 
 /** The first character says which of both it is. */
@@ -64,11 +56,7 @@ function configuration(input: Buffer): void {
     return;
   }
   promise(isSound(read.value, 0), 'text is text and names are names');
-  const { value, used } = fillPlaceholders(
-    read.value,
-    { SECRET: 'very-secret-value', NAME: 'x', EMPTY: '' },
-    [],
-  );
+  const { value, used } = fillPlaceholders(read.value, { SECRET: 'very-secret-value', NAME: 'x', EMPTY: '' }, []);
   const shown = withoutValues(JSON.stringify(value), used);
   promise(!used.has('SECRET') || !shown.includes('very-secret-value'), 'no value is shown');
 }
@@ -81,8 +69,7 @@ const validator = new AjvSchemaValidator();
 /** A schema, and a document that is held against it. */
 function schema(input: Buffer): void {
   const document = parseJson(text(input));
-  if (!isJsonObject(document) || !isJsonObject(document['schema']) || !isJsonObject(document['document']))
-    return;
+  if (!isJsonObject(document) || !isJsonObject(document['schema']) || !isJsonObject(document['document'])) return;
   validator.assertSize(document['schema']);
   validator.compile(document['schema'])(document['document']);
 }
@@ -123,12 +110,7 @@ export const JSON_TARGETS: readonly Target[] = [
   {
     name: 'json',
     expected: nothing,
-    seeds: [
-      '{"a":[1,2.5,-3e2,"x\\u00e9\\n",null,true,{"b":{}}],"c":"\u{1f600}"}',
-      '[9007199254740991,1e21,0.1]',
-      '"x"',
-      ' { "a" : 1 } ',
-    ],
+    seeds: ['{"a":[1,2.5,-3e2,"x\\u00e9\\n",null,true,{"b":{}}],"c":"\u{1f600}"}', '[9007199254740991,1e21,0.1]', '"x"', ' { "a" : 1 } '],
     dictionary: JSON_WORDS,
     decode: json,
   },
@@ -170,9 +152,7 @@ export const JSON_TARGETS: readonly Target[] = [
   {
     name: 'json-schema',
     expected: oneOf(Failure),
-    seeds: schemas.map((one) =>
-      JSON.stringify({ schema: one, document: { a: 'ab', list: [1, 'x'], next: { next: {} } } }),
-    ),
+    seeds: schemas.map((one) => JSON.stringify({ schema: one, document: { a: 'ab', list: [1, 'x'], next: { next: {} } } })),
     dictionary: [
       ...[
         '$ref',
@@ -210,9 +190,8 @@ export const JSON_TARGETS: readonly Target[] = [
     seeds: ['https://a.example/path?x#y', 'http://[::1]:80/'],
     dictionary: ['https:', 'http:', '//', '@', ':', '%00', '\\', '#', 'xn--', '.', '\t'],
     decode: (input) => {
-      const url = readWebAddress(text(input));
-      if (url !== undefined)
-        promise(url.username === '' && url.password === '', 'an address has no password');
+      const url = parseWebAddress(text(input));
+      if (url !== undefined) promise(url.username === '' && url.password === '', 'an address has no password');
     },
   },
 ];

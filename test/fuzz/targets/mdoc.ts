@@ -4,14 +4,14 @@ import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { EncodedCbor, isArray, isMap } from '../../../domain/formats/cbor/values.ts';
-import { readCoseKey } from '../../../domain/formats/cose/key.ts';
+import { parseCoseKey } from '../../../domain/formats/cose/key.ts';
 import { sigStructure } from '../../../domain/formats/cose/sign1.ts';
-import { deviceAuthenticationBytes, readDeviceElements } from '../../../domain/formats/mdoc/device-auth.ts';
-import { readElementValue } from '../../../domain/formats/mdoc/element-values.ts';
-import { checkItems } from '../../../domain/formats/mdoc/items.ts';
-import { checkValidity, readMso } from '../../../domain/formats/mdoc/mso.ts';
-import { openDeviceResponse } from '../../../domain/formats/mdoc/open.ts';
-import { checkDeviceTransactionData } from '../../../domain/formats/mdoc/transaction-data.ts';
+import { deviceAuthenticationBytes, parseDeviceElements } from '../../../domain/formats/mdoc/device-auth.ts';
+import { parseElementValue } from '../../../domain/formats/mdoc/element-values.ts';
+import { verifyItems } from '../../../domain/formats/mdoc/items.ts';
+import { assertValidity, parseMso } from '../../../domain/formats/mdoc/mso.ts';
+import { parseDeviceResponse } from '../../../domain/formats/mdoc/parse.ts';
+import { verifyDeviceTransactionData } from '../../../domain/formats/mdoc/transaction-data.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
@@ -26,24 +26,19 @@ const NOTHING = Buffer.alloc(0);
 
 /** Everything that is done with a response, whether or not its signatures hold. */
 function readAll(input: Buffer) {
-  const { docType, issuerAuth, items, deviceSigned } = openDeviceResponse(text(input));
+  const { docType, issuerAuth, items, deviceSigned } = parseDeviceResponse(text(input));
   const payload = issuerAuth.payload ?? NOTHING;
-  const mso = readMso(payload);
-  checkValidity(mso.validity, ALWAYS, NOW);
-  const elements = checkItems(items, mso);
-  const key = readCoseKey(mso.deviceKey);
+  const mso = parseMso(payload);
+  assertValidity(mso.validity, ALWAYS, NOW);
+  const elements = verifyItems(items, mso);
+  const key = parseCoseKey(mso.deviceKey);
   if (key === undefined || deviceSigned === undefined) return undefined;
   const { nameSpaces, auth } = deviceSigned;
-  const own = readDeviceElements(nameSpaces, mso.authorizations);
+  const own = parseDeviceElements(nameSpaces, mso.authorizations);
   if (auth === undefined || auth === 'mac') return undefined;
   const toVerify = sigStructure(issuerAuth.protectedBytes, payload);
-  const device = sigStructure(
-    auth.protectedBytes,
-    deviceAuthenticationBytes(TRANSCRIPT, docType, nameSpaces),
-  );
-  const isAccepted =
-    signatures.verify(KEYS.issuer, toVerify, issuerAuth.signature) &&
-    signatures.verify(key, device, auth.signature);
+  const device = sigStructure(auth.protectedBytes, deviceAuthenticationBytes(TRANSCRIPT, docType, nameSpaces));
+  const isAccepted = signatures.verify(KEYS.issuer, toVerify, issuerAuth.signature) && signatures.verify(key, device, auth.signature);
   return { isAccepted, docType, elements, own };
 }
 
@@ -54,15 +49,12 @@ function response(input: Buffer): void {
   if (read?.isAccepted !== true) return;
   // Elements may be left out; nobody can add or change any.
   const isGood = good.some(
-    (one) =>
-      one?.docType === read.docType &&
-      isDeepStrictEqual(one.own, read.own) &&
-      holdsAll(one.elements, read.elements),
+    (one) => one?.docType === read.docType && isDeepStrictEqual(one.own, read.own) && holdsAll(one.elements, read.elements),
   );
   promise(isGood, 'a response that was changed is not accepted');
 }
 
-type NameSpaces = ReturnType<typeof checkItems>;
+type NameSpaces = ReturnType<typeof verifyItems>;
 
 function holdsAll(whole: NameSpaces, part: NameSpaces): boolean {
   return Object.entries(part).every(([namespace, elements]) =>
@@ -80,13 +72,10 @@ function items(input: Buffer): void {
     if (typeof name !== 'string' || !isArray(list)) return;
     const own = list.filter((item) => item instanceof EncodedCbor);
     encoded.set(name, own);
-    digests.set(
-      name,
-      new Map(own.map(({ content, whole }) => [idOf(content), hash('sha256', whole, 'buffer')])),
-    );
+    digests.set(name, new Map(own.map(({ content, whole }) => [idOf(content), hash('sha256', whole, 'buffer')])));
   }
   const mso = { hashName: 'sha256', valueDigests: digests } as never;
-  checkItems(encoded, mso);
+  verifyItems(encoded, mso);
 }
 
 function idOf(content: Buffer): number {
@@ -98,7 +87,7 @@ function idOf(content: Buffer): number {
   }
 }
 
-const opened = ['mdoc', 'mdoc-device-elements'].map((name) => openDeviceResponse(text(seed(name))));
+const opened = ['mdoc', 'mdoc-device-elements'].map((name) => parseDeviceResponse(text(seed(name))));
 const authorizations = {
   nameSpaces: new Set(['own']),
   dataElements: new Map([['other', new Set(['hash'])]]),
@@ -112,13 +101,12 @@ const confirming = {
 };
 
 function deviceElements(input: Buffer): void {
-  const elements = readDeviceElements(embed(input), authorizations);
+  const elements = parseDeviceElements(embed(input), authorizations);
   const allowed = Object.entries(elements).every(
-    ([namespace, own]) =>
-      namespace === 'own' || Object.keys(own).every((name) => namespace === 'other' && name === 'hash'),
+    ([namespace, own]) => namespace === 'own' || Object.keys(own).every((name) => namespace === 'other' && name === 'hash'),
   );
   promise(allowed, 'a device shows no element that the issuer did not allow');
-  checkDeviceTransactionData(elements, [confirming]);
+  verifyDeviceTransactionData(elements, [confirming]);
 }
 
 export const MDOC: readonly Target[] = [
@@ -140,20 +128,11 @@ export const MDOC: readonly Target[] = [
     name: 'mso',
     expected,
     seeds: opened.map(({ issuerAuth }) => issuerAuth.payload ?? NOTHING),
-    dictionary: [
-      ...CBOR_WORDS,
-      'SHA-512',
-      'SHA-384',
-      '1.0',
-      '2.0',
-      'expectedUpdate',
-      'status',
-      'keyAuthorizations',
-    ],
+    dictionary: [...CBOR_WORDS, 'SHA-512', 'SHA-384', '1.0', '2.0', 'expectedUpdate', 'status', 'keyAuthorizations'],
     decode: (input) => {
-      const { validity, deviceKey } = readMso(input);
-      readCoseKey(deviceKey);
-      checkValidity(validity, ALWAYS, NOW);
+      const { validity, deviceKey } = parseMso(input);
+      parseCoseKey(deviceKey);
+      assertValidity(validity, ALWAYS, NOW);
     },
   },
   {
@@ -172,22 +151,12 @@ export const MDOC: readonly Target[] = [
       '{"$type":"tdate","value":"2020-01-01T00:00:00Z"}',
       '[{"$type":"bytes","value":"AAAA"}]',
     ],
-    dictionary: [
-      '$type',
-      'value',
-      'full-date',
-      'tdate',
-      'bytes',
-      'text',
-      'birth_date',
-      'portrait',
-      'data:image/png;base64,',
-    ],
+    dictionary: ['$type', 'value', 'full-date', 'tdate', 'bytes', 'text', 'birth_date', 'portrait', 'data:image/png;base64,'],
     decode: (input) => {
       const json = parseJson(text(input), 60);
       if (json === undefined) return;
       for (const name of ['birth_date', 'portrait', 'biometric_template_face', 'x']) {
-        decodeCbor(encodeCbor(readElementValue('n', name, json)));
+        decodeCbor(encodeCbor(parseElementValue('n', name, json)));
       }
     },
   },

@@ -1,15 +1,15 @@
 import { createSecretKey } from 'node:crypto';
-import { readForm } from '../../../adapters/http/read-form.ts';
-import { readAccessTokenPayload } from '../../../domain/oauth/access-token.ts';
-import { readAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
-import { makeChallenge, readChallenge } from '../../../domain/oauth/challenge.ts';
-import { openAssertion } from '../../../domain/oauth/client-assertion.ts';
-import { readHandle } from '../../../domain/oauth/handle.ts';
-import { readAnswer } from '../../../domain/oauth/interaction.ts';
-import { readInteractionTypes } from '../../../domain/oauth/interaction-wire.ts';
-import { makeRefreshToken, readRefreshToken } from '../../../domain/oauth/refresh-token.ts';
-import { metadataAddresses, readServerMetadata } from '../../../domain/oauth/server-metadata.ts';
-import { readTokenRequest } from '../../../domain/oauth/token-request.ts';
+import { readForm } from '../../../adapters/http/input/read-body.ts';
+import { parseAccessTokenPayload } from '../../../domain/oauth/access-token.ts';
+import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
+import { makeChallenge, parseChallenge } from '../../../domain/oauth/challenge.ts';
+import { parseAssertion } from '../../../domain/oauth/client-assertion.ts';
+import { parseHandle } from '../../../domain/oauth/handle.ts';
+import { parseAnswer } from '../../../domain/oauth/interaction.ts';
+import { parseInteractionTypes } from '../../../domain/oauth/interaction-wire.ts';
+import { makeRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
+import { metadataAddresses, parseServerMetadata } from '../../../domain/oauth/server-metadata.ts';
+import { parseTokenRequest } from '../../../domain/oauth/token-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { AUDIENCE, NOW } from '../constants.ts';
@@ -48,16 +48,7 @@ const FORM_WORDS = [
     '&&',
     '&',
   ],
-  ...[
-    'javascript:',
-    'https:',
-    '%5B%5D',
-    '%7B%7D',
-    'http://127.0.0.1',
-    '__proto__=',
-    'pre-authorized_code=',
-    'openid_credential',
-  ],
+  ...['javascript:', 'https:', '%5B%5D', '%7B%7D', 'http://127.0.0.1', '__proto__=', 'pre-authorized_code=', 'openid_credential'],
 ];
 
 function forms(input: Buffer): void {
@@ -65,12 +56,12 @@ function forms(input: Buffer): void {
   for (const [name, value] of Object.entries(form)) {
     promise(new URLSearchParams(text(input)).getAll(name).join() === value, 'a parameter is what was sent');
   }
-  attempt(() => readAuthorizationRequest(form, { issuer: AUDIENCE, configurations }));
-  attempt(() => readTokenRequest(form, 'chained' as never, 'https://issuer.example/acme'));
-  attempt(() => readInteractionTypes(form['interaction_types_supported']));
-  attempt(() => readAnswer({ kind: 'web', isReturned: true } as never, form, 'challenge'));
-  attempt(() => openAssertion(form));
-  readTokenRequest(form, 'built-in', 'https://issuer.example/acme');
+  attempt(() => parseAuthorizationRequest(form, { issuer: AUDIENCE, configurations }));
+  attempt(() => parseTokenRequest(form, 'chained' as never, 'https://issuer.example/acme'));
+  attempt(() => parseInteractionTypes(form['interaction_types_supported']));
+  attempt(() => parseAnswer({ kind: 'web', isReturned: true } as never, form, 'challenge'));
+  attempt(() => parseAssertion(form));
+  parseTokenRequest(form, 'built-in', 'https://issuer.example/acme');
 }
 
 const key = createSecretKey(Buffer.alloc(32, 1));
@@ -82,11 +73,9 @@ const own = [
 
 function ownTokens(input: Buffer): void {
   const token = text(input);
-  const isOurs =
-    readRefreshToken([key], 't', token) !== undefined ||
-    readChallenge([key], 't', 'c_nonce', NOW, token) !== undefined;
+  const isOurs = parseRefreshToken([key], 't', token) !== undefined || parseChallenge([key], 't', 'c_nonce', NOW, token) !== undefined;
   promise(!isOurs || own.includes(token), 'nobody makes tokens of this service');
-  readHandle(token);
+  parseHandle(token);
 }
 
 const payload = {
@@ -131,14 +120,11 @@ export const OAUTH_REQUESTS: readonly Target[] = [
   {
     name: 'access-token-payload',
     expected: nothing,
-    seeds: [
-      JSON.stringify(payload),
-      JSON.stringify({ ...payload, authorization_details: [{ credential_configuration_id: 'pid' }] }),
-    ],
+    seeds: [JSON.stringify(payload), JSON.stringify({ ...payload, authorization_details: [{ credential_configuration_id: 'pid' }] })],
     dictionary: [...JOSE_WORDS, ...Object.keys(payload), 'authorization_details', `${AUDIENCE}/chained-as`],
     decode: (input) => {
       const claims = parseJson(text(input));
-      if (isJsonObject(claims)) readAccessTokenPayload(claims, AUDIENCE, NOW);
+      if (isJsonObject(claims)) parseAccessTokenPayload(claims, AUDIENCE, NOW);
     },
   },
   {
@@ -149,13 +135,10 @@ export const OAUTH_REQUESTS: readonly Target[] = [
     decode: (input) => {
       const document = parseJson(text(input));
       if (!isJsonObject(document)) return;
-      const read = readServerMetadata(document, metadata.issuer);
+      const read = parseServerMetadata(document, metadata.issuer);
       if (typeof read === 'string') return;
       for (const address of [read.authorizationEndpoint, read.tokenEndpoint, read.jwksUri]) {
-        promise(
-          address === undefined || new URL(address).protocol === 'https:',
-          'no address is weaker than the issuer',
-        );
+        promise(address === undefined || new URL(address).protocol === 'https:', 'no address is weaker than the issuer');
       }
       metadataAddresses(String(document['token_endpoint']));
     },

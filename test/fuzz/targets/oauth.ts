@@ -1,28 +1,11 @@
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import {
-  ASSERTION_TYPE,
-  acceptAssertion,
-  keysFor,
-  openAssertion,
-} from '../../../domain/oauth/client-assertion.ts';
-import {
-  acceptAttestation,
-  instanceKeyOf,
-  openAttestation,
-} from '../../../domain/oauth/client-attestation.ts';
-import { acceptDpopProof, openDpopProof } from '../../../domain/oauth/dpop.ts';
-import {
-  EXTERNAL_TOKEN_TYPES,
-  namedIssuer,
-  readExternalToken,
-} from '../../../domain/oauth/external-token.ts';
-import { pickForeignKey, readForeignKeys } from '../../../domain/oauth/foreign-keys.ts';
-import {
-  acceptForeignClaims,
-  ForeignTokenError,
-  openForeignToken,
-} from '../../../domain/oauth/foreign-token.ts';
-import { acceptIdToken } from '../../../domain/oauth/id-token.ts';
+import { ASSERTION_TYPE, assertAssertionClaims, keysFor, parseAssertion } from '../../../domain/oauth/client-assertion.ts';
+import { assertAttestationClaims, instanceKeyOf, parseAttestation } from '../../../domain/oauth/client-attestation.ts';
+import { assertDpopProofClaims, parseDpopProof } from '../../../domain/oauth/dpop.ts';
+import { EXTERNAL_TOKEN_TYPES, namedIssuer, parseExternalToken } from '../../../domain/oauth/external-token.ts';
+import { parseForeignKeys, pickForeignKey } from '../../../domain/oauth/foreign-keys.ts';
+import { assertForeignClaims, ForeignTokenError, parseForeignToken } from '../../../domain/oauth/foreign-token.ts';
+import { assertIdTokenClaims } from '../../../domain/oauth/id-token.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { AUDIENCE, NONCE, NOW } from '../constants.ts';
@@ -35,14 +18,12 @@ const configurations = [
   { id: 'pid', scope: 'pid' },
   { id: 'mdl', scope: 'mdl' },
 ];
-const tokens = ['dpop', 'client-attestation', 'client-assertion', 'foreign-token'].map((name) =>
-  text(seed(name)),
-);
+const tokens = ['dpop', 'client-attestation', 'client-assertion', 'foreign-token'].map((name) => text(seed(name)));
 const [goodDpop = '', goodAttestation = '', assertion = '', foreign = ''] = tokens;
 function dpop(input: Buffer): void {
   const values = lines(input);
-  const proof = openDpopProof(values);
-  const accepted = acceptDpopProof(proof, { method: 'POST', url: `${AUDIENCE}/token`, now: NOW });
+  const proof = parseDpopProof(values);
+  const accepted = assertDpopProofClaims(proof, { method: 'POST', url: `${AUDIENCE}/token`, now: NOW });
   promise(!Number.isNaN(accepted.expiresAt.getTime()), 'what is remembered is forgotten at a time');
   const isSigned = signatures.verify(proof.key, proof.signingInput, proof.signature);
   promise(!isSigned || values[0] === goodDpop, 'nothing verifies that nobody signed');
@@ -50,15 +31,11 @@ function dpop(input: Buffer): void {
 
 function attestation(input: Buffer): void {
   const [first, ...pops] = lines(input);
-  const opened = openAttestation(
-    first === '' || first === undefined ? [] : [first],
-    pops,
-    input.length % 2 === 0,
-  );
+  const opened = parseAttestation(first === '' || first === undefined ? [] : [first], pops, input.length % 2 === 0);
   if (opened === undefined) return;
   const key = instanceKeyOf(opened);
   const expectation = { audience: AUDIENCE, now: NOW, clientId: undefined, maxAgeSeconds: 600 };
-  const accepted = acceptAttestation(opened, key, expectation);
+  const accepted = assertAttestationClaims(opened, key, expectation);
   const until = accepted.proof?.expiresAt ?? NOW;
   promise(!Number.isNaN(until.getTime()), 'what is remembered is forgotten at a time');
   const { attestation: attested, pop } = opened;
@@ -71,34 +48,28 @@ function attestation(input: Buffer): void {
 
 function clientAssertion(input: Buffer): void {
   const [token = '', keys = '', type = ASSERTION_TYPE] = lines(input);
-  const opened = openAssertion({ client_assertion: token, client_assertion_type: type });
+  const opened = parseAssertion({ client_assertion: token, client_assertion_type: type });
   if (opened === undefined) return;
   keysFor(opened, parseJson(keys));
-  const { expiresAt } = acceptAssertion(opened, AUDIENCE, NOW);
+  const { expiresAt } = assertAssertionClaims(opened, AUDIENCE, NOW);
   promise(!Number.isNaN(expiresAt.getTime()), 'what is remembered is forgotten at a time');
 }
 
 function foreignToken(input: Buffer): void {
   const [token = '', keys = ''] = lines(input);
   namedIssuer(token);
-  const opened = openForeignToken(token, EXTERNAL_TOKEN_TYPES);
+  const opened = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
   const set = parseJson(keys);
-  const foreignKeys = isJsonObject(set) ? readForeignKeys(set) : undefined;
+  const foreignKeys = isJsonObject(set) ? parseForeignKeys(set) : undefined;
   if (foreignKeys !== undefined) pickForeignKey(foreignKeys, opened);
   const claims = opened.jws.payload;
-  acceptForeignClaims(claims, { issuer: 'https://as.example', audience: AUDIENCE, now: NOW });
-  const read = readExternalToken(
-    { type: opened.type, claims },
-    { credentialIssuer: AUDIENCE, configurations },
-  );
+  assertForeignClaims(claims, { issuer: 'https://as.example', audience: AUDIENCE, now: NOW });
+  const read = parseExternalToken({ type: opened.type, claims }, { credentialIssuer: AUDIENCE, configurations });
   promise(
     read.credentialConfigurationIds.every((id) => configurations.some((one) => one.id === id)),
     'no right is made up',
   );
-  acceptIdToken(
-    { algorithm: opened.algorithm, claims },
-    { clientId: 'wallet', nonce: NONCE, accessToken: 'token' },
-  );
+  assertIdTokenClaims({ algorithm: opened.algorithm, claims }, { clientId: 'wallet', nonce: NONCE, accessToken: 'token' });
 }
 
 const rsa = {
@@ -138,18 +109,7 @@ export const OAUTH: readonly Target[] = [
     name: 'foreign-token',
     expected: oneOf(ForeignTokenError),
     seeds: [`${foreign}\n${keySet}`],
-    dictionary: [
-      ...JOSE_WORDS,
-      'RS256',
-      'PS512',
-      'n',
-      'e',
-      'at_hash',
-      'azp',
-      'scope',
-      'authorization_details',
-      'locations',
-    ],
+    dictionary: [...JOSE_WORDS, 'RS256', 'PS512', 'n', 'e', 'at_hash', 'azp', 'scope', 'authorization_details', 'locations'],
     decode: foreignToken,
   },
 ];

@@ -1,15 +1,15 @@
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type CborMap, isArray, isMap } from '../../../domain/formats/cbor/values.ts';
-import { openDeviceResponse } from '../../../domain/formats/mdoc/open.ts';
+import { parseDeviceResponse } from '../../../domain/formats/mdoc/parse.ts';
 import { decodeBase64url, encodeBase64url } from '../../../domain/shared/base64url.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { openDeviceResponses } from '../../../domain/verification/envelope.ts';
+import { parseDeviceResponses } from '../../../domain/verification/envelope.ts';
 import { DC_API } from '../../../domain/verification/iso-mdoc/request.ts';
-import { readSealedResponse } from '../../../domain/verification/iso-mdoc/response.ts';
-import { readAuthentication } from '../../../domain/verification/sca/authentication.ts';
-import { readType, typeFault } from '../../../domain/verification/type-conformance.ts';
+import { parseSealedResponse } from '../../../domain/verification/iso-mdoc/response.ts';
+import { parseAuthentication } from '../../../domain/verification/sca/authentication.ts';
+import { findTypeProblem, parseType } from '../../../domain/verification/type-conformance.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { CBOR_WORDS, JSON_WORDS, lines, seed, text } from './seeds.ts';
 
@@ -25,7 +25,7 @@ function documentsOf(bytes: Buffer): readonly CborMap[] {
 
 /** Each document in a response of its own, as it was and under the query that asked for it. */
 function deviceResponses(input: Buffer): void {
-  const opened = openDeviceResponses(input, ASKED);
+  const opened = parseDeviceResponses(input, ASKED);
   if (opened.kind !== 'presentations') return;
   const all = Object.entries(opened.vpToken as { [id: string]: string[] });
   const sorted = documentsOf(input);
@@ -44,7 +44,7 @@ function deviceResponses(input: Buffer): void {
 
 function readQuietly(presentation: string): void {
   try {
-    openDeviceResponse(presentation);
+    parseDeviceResponse(presentation);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
   }
@@ -66,7 +66,7 @@ const CREDENTIAL = { name: 'Ada', nationalities: ['DE', { '...': 'x' }], address
 /** A document, and in the next line a credential of the type. */
 function type(input: Buffer): void {
   const [document = '', shown = ''] = lines(input);
-  const read = readType(document, VCT);
+  const read = parseType(document, VCT);
   promise(read.claims.length <= 500, 'there are no more rules than that');
   promise(
     read.claims.every(({ path }) => path.length > 0 && path.length <= 32),
@@ -74,7 +74,7 @@ function type(input: Buffer): void {
   );
   const claims = parseJson(shown);
   if (!isJsonObject(claims)) return;
-  const fault = typeFault(read.claims, claims, claims as JsonObject);
+  const fault = findTypeProblem(read.claims, claims, claims as JsonObject);
   const isNamed = read.claims.some(({ path }) => fault?.startsWith(JSON.stringify(path)));
   promise(fault === undefined || isNamed, 'a fault names a claim of the type and no value');
 }
@@ -84,7 +84,7 @@ const MODE = 'direct_post.jwt';
 function authentication(input: Buffer): void {
   const payload = parseJson(text(input));
   if (!isJsonObject(payload)) return;
-  const { amr } = readAuthentication(payload, MODE);
+  const { amr } = parseAuthentication(payload, MODE);
   const categories = new Set(amr.flatMap((factor) => Object.keys(factor as JsonObject)));
   promise(payload['response_mode'] === MODE, 'it was made for this way to answer');
   promise(categories.size >= 2, 'one factor authenticates nobody');
@@ -101,7 +101,7 @@ export const RESPONSES: readonly Target[] = [
     seeds: [encodeBase64url(SEALED)],
     dictionary: [...CBOR_WORDS, DC_API, 'enc', 'cipherText'],
     decode: (input) => {
-      const sealed = readSealedResponse(text(input));
+      const sealed = parseSealedResponse(text(input));
       promise(sealed === undefined || sealed.enc.length === 65, 'a point is as long as a point');
     },
   },

@@ -1,16 +1,15 @@
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { readDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
+import { parseDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
 import { processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
-import { checkKeyBindingClaims, checkKeyBindingHeader } from '../../../domain/formats/sd-jwt/key-binding.ts';
-import { openSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
+import { assertKeyBindingHeader, verifyKeyBindingClaims, verifyTransactionData } from '../../../domain/formats/sd-jwt/key-binding.ts';
+import { parseSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
 import {
-  checkForbiddenDisclosures,
-  checkIssuerHeader,
-  readCertificateChain,
-  readHolderKey,
-  readSdJwtVc,
+  assertNoForbiddenDisclosures,
+  parseCertificateChain,
+  parseHolderKey,
+  parseIssuerHeader,
+  parseSdJwtVc,
 } from '../../../domain/formats/sd-jwt/sd-jwt-vc.ts';
-import { checkTransactionData } from '../../../domain/formats/sd-jwt/transaction-data.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
@@ -28,20 +27,20 @@ const expected = oneOf(Refusal);
 
 /** Everything that is done with a presentation, with and without its signatures. */
 function presentation(input: Buffer): void {
-  const opened = openSdJwt(text(input));
+  const opened = parseSdJwt(text(input));
   const { issuer, disclosures, keyBinding, boundText } = opened;
   const isSigned = signatures.verify(KEYS.issuer, issuer.signingInput, issuer.signature);
   const [issuerText = ''] = text(input).split('~', 1);
   promise(!isSigned || goodIssuer.has(issuerText), 'nothing verifies that nobody signed');
-  checkIssuerHeader(issuer.header, SIGNING_ALGORITHMS);
-  readCertificateChain(issuer.header);
+  parseIssuerHeader(issuer.header, SIGNING_ALGORITHMS);
+  parseCertificateChain(issuer.header);
   const processed = processDisclosures(issuer.payload, disclosures);
-  checkForbiddenDisclosures(issuer.payload, processed);
-  readSdJwtVc(issuer.payload, processed, NOW);
-  const holder = readHolderKey(issuer.payload);
+  assertNoForbiddenDisclosures(issuer.payload, processed);
+  parseSdJwtVc(issuer.payload, processed, NOW);
+  const holder = parseHolderKey(issuer.payload);
   if (keyBinding === undefined) return;
-  checkKeyBindingHeader(keyBinding.header, holder, SIGNING_ALGORITHMS);
-  checkKeyBindingClaims(keyBinding.payload, boundText, processed.hashName, binding);
+  assertKeyBindingHeader(keyBinding.header, holder, SIGNING_ALGORITHMS);
+  verifyKeyBindingClaims(keyBinding.payload, boundText, processed.hashName, binding);
   const isBound = signatures.verify(holder, keyBinding.signingInput, keyBinding.signature);
   if (isSigned && isBound) promise(good.has(text(input)), 'a presentation that was changed is not accepted');
 }
@@ -49,17 +48,10 @@ function presentation(input: Buffer): void {
 /** Digests are made of the disclosures, so that changes get behind them: `#1` stands for that of the second one. */
 function disclosed(input: Buffer): void {
   const document = parseJson(text(input), 60);
-  if (
-    !isJsonObject(document) ||
-    !isJsonObject(document['payload']) ||
-    !Array.isArray(document['disclosures'])
-  )
-    return;
+  if (!isJsonObject(document) || !isJsonObject(document['payload']) || !Array.isArray(document['disclosures'])) return;
   const made: string[] = [];
   const fill = (value: unknown): JsonObject => {
-    const written = JSON.stringify(value).replaceAll(/"#(\d)"/g, (_, at) =>
-      JSON.stringify(digestOf(made[at] ?? '')),
-    );
+    const written = JSON.stringify(value).replaceAll(/"#(\d)"/g, (_, at) => JSON.stringify(digestOf(made[at] ?? '')));
     return JSON.parse(written) as JsonObject;
   };
   for (const parts of document['disclosures']) {
@@ -69,30 +61,28 @@ function disclosed(input: Buffer): void {
   const processed = processDisclosures(payload, made);
   promise(Object.getPrototypeOf(processed.claims) === null, 'no name reaches a prototype');
   promise(!holdsDigests(processed.claims), 'no digests are left');
-  checkForbiddenDisclosures(payload, processed);
-  readSdJwtVc(payload, processed, NOW);
-  readHolderKey(payload);
+  assertNoForbiddenDisclosures(payload, processed);
+  parseSdJwtVc(payload, processed, NOW);
+  parseHolderKey(payload);
 }
 
 function holdsDigests(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(
-    ([name, member]) => ['_sd', '_sd_alg'].includes(name) || holdsDigests(member),
-  );
+  return Object.entries(value).some(([name, member]) => ['_sd', '_sd_alg'].includes(name) || holdsDigests(member));
 }
 
-const entries = [{ type: 'a' }, { type: 'b', transaction_data_hashes_alg: ['sha-256', 'sha-512'] }].map(
-  (entry) => Buffer.from(JSON.stringify(entry)).toString('base64url'),
+const entries = [{ type: 'a' }, { type: 'b', transaction_data_hashes_alg: ['sha-256', 'sha-512'] }].map((entry) =>
+  Buffer.from(JSON.stringify(entry)).toString('base64url'),
 );
 
 function transactionData(input: Buffer): void {
   const payload = parseJson(text(input));
   if (!isJsonObject(payload)) return;
   const [first = '', second = ''] = entries;
-  const confirmed = checkTransactionData(payload, [first], []);
+  const confirmed = verifyTransactionData(payload, [first], []);
   promise(confirmed.includes(first), 'what is required is confirmed');
-  checkTransactionData(payload, [], [first, second]);
-  checkTransactionData(payload, [second], [first]);
+  verifyTransactionData(payload, [], [first, second]);
+  verifyTransactionData(payload, [second], [first]);
 }
 
 const hashes = entries.map((entry) => digestOf(entry));
@@ -103,18 +93,7 @@ export const SD_JWT: readonly Target[] = [
     name: 'sd-jwt',
     expected,
     seeds: [...good],
-    dictionary: [
-      ...JOSE_WORDS,
-      '~',
-      '~~',
-      '_sd',
-      '_sd_alg',
-      'sha-512',
-      'kb+jwt',
-      'dc+sd-jwt',
-      'sd_hash',
-      'vct',
-    ],
+    dictionary: [...JOSE_WORDS, '~', '~~', '_sd', '_sd_alg', 'sha-512', 'kb+jwt', 'dc+sd-jwt', 'sd_hash', 'vct'],
     decode: presentation,
   },
   {
@@ -131,22 +110,7 @@ export const SD_JWT: readonly Target[] = [
         ],
       }),
     ],
-    dictionary: [
-      '#0',
-      '#1',
-      '#2',
-      '_sd',
-      '...',
-      '_sd_alg',
-      'sha-384',
-      'md5',
-      'vct',
-      'cnf',
-      'exp',
-      'status',
-      'iss',
-      'iat',
-    ],
+    dictionary: ['#0', '#1', '#2', '_sd', '...', '_sd_alg', 'sha-384', 'md5', 'vct', 'cnf', 'exp', 'status', 'iss', 'iat'],
     decode: disclosed,
   },
   {
@@ -162,10 +126,8 @@ export const SD_JWT: readonly Target[] = [
   {
     name: 'disclosure-frame',
     expected: oneOf(Failure),
-    seeds: [
-      '{"_sd":["given_name"],"address":{"_sd":["street"]},"nationalities":{"_sd":[0,1],"_sd_decoy":3}}',
-    ],
+    seeds: ['{"_sd":["given_name"],"address":{"_sd":["street"]},"nationalities":{"_sd":[0,1],"_sd_decoy":3}}'],
     dictionary: ['_sd', '_sd_decoy', '...', 'vct', 'iss'],
-    decode: (input) => readDisclosureFrame(parseJson(text(input), 60)),
+    decode: (input) => parseDisclosureFrame(parseJson(text(input), 60)),
   },
 ];

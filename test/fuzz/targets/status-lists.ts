@@ -3,12 +3,12 @@ import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { readAttestedStatuses } from '../../../domain/status-lists/attested-status.ts';
+import { parseAttestedStatuses } from '../../../domain/status-lists/attested-status.ts';
 import { capacityOf, isEntryBits, readStatus } from '../../../domain/status-lists/bits.ts';
 import { decompressList } from '../../../domain/status-lists/codec.ts';
-import { readStatusReference, statusAt, verdictOf } from '../../../domain/status-lists/reference.ts';
-import { checkStatusListHeader, readStatusListClaims } from '../../../domain/status-lists/token.ts';
-import { openStatusListCwt } from '../../../domain/status-lists/token-cwt.ts';
+import { parseStatusReference, statusAt, verdictOf } from '../../../domain/status-lists/reference.ts';
+import { assertStatusListHeader, parseStatusListClaims } from '../../../domain/status-lists/token.ts';
+import { parseStatusListCwt } from '../../../domain/status-lists/token-cwt.ts';
 import { NOW, STATUS_URI } from '../constants.ts';
 import { oneOf, promise, type Target } from '../engine/target.ts';
 import { CBOR_WORDS, JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
@@ -16,10 +16,10 @@ import { CBOR_WORDS, JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
 const signatures = new NodeSignatures();
 const expected = oneOf(Refusal);
 const goodJwt = text(seed('status-jwt'));
-const goodCwt = openStatusListCwt(seed('status-cwt'));
+const goodCwt = parseStatusListCwt(seed('status-cwt'));
 
 function readAll(payload: unknown): void {
-  const { bits, lst } = readStatusListClaims(payload, STATUS_URI, NOW);
+  const { bits, lst } = parseStatusListClaims(payload, STATUS_URI, NOW);
   const list = decompressList(lst, bits);
   for (const index of [0, 1, 7, 8, capacityOf(list, bits) - 1]) {
     if (index >= capacityOf(list, bits)) continue;
@@ -33,7 +33,7 @@ function readAll(payload: unknown): void {
 function jwt(input: Buffer): void {
   const jws = parseCompactJws(text(input));
   if (jws === undefined) return;
-  checkStatusListHeader(jws.header);
+  assertStatusListHeader(jws.header);
   if (signatures.verify(KEYS.issuer, jws.signingInput, jws.signature)) {
     promise(text(input) === goodJwt, 'nothing verifies that nobody signed');
   }
@@ -41,12 +41,9 @@ function jwt(input: Buffer): void {
 }
 
 function cwt(input: Buffer): void {
-  const { toVerify, signature, payload } = openStatusListCwt(input);
+  const { toVerify, signature, payload } = parseStatusListCwt(input);
   if (signatures.verify(KEYS.issuer, toVerify, signature)) {
-    promise(
-      JSON.stringify(payload) === JSON.stringify(goodCwt.payload),
-      'nothing verifies that nobody signed',
-    );
+    promise(JSON.stringify(payload) === JSON.stringify(goodCwt.payload), 'nothing verifies that nobody signed');
   }
   readAll(payload);
 }
@@ -77,9 +74,7 @@ export const STATUS_LISTS: readonly Target[] = [
   {
     name: 'status-list',
     expected,
-    seeds: [1, 2, 4, 8].map((bits) =>
-      Buffer.concat([Buffer.of(bits, 1), deflateSync(Buffer.alloc(20, bits))]),
-    ),
+    seeds: [1, 2, 4, 8].map((bits) => Buffer.concat([Buffer.of(bits, 1), deflateSync(Buffer.alloc(20, bits))])),
     dictionary: [deflateSync(Buffer.alloc(100_000)).subarray(2, -4)],
     decode: list,
   },
@@ -90,7 +85,7 @@ export const STATUS_LISTS: readonly Target[] = [
     dictionary: ['status', 'status_list', 'idx', 'uri', 'http:', 'data:', ' '],
     decode: (input) => {
       const claims = parseJson(text(input));
-      const reference = isJsonObject(claims) ? readStatusReference(claims) : undefined;
+      const reference = isJsonObject(claims) ? parseStatusReference(claims) : undefined;
       if (reference !== undefined) promise(reference.idx >= 0, 'an index is a place');
     },
   },
@@ -102,20 +97,11 @@ export const STATUS_LISTS: readonly Target[] = [
       const exp = NOW.getTime() / 1000 + 60;
       return JSON.stringify(place === 'status' ? { status } : { [place]: { status, exp } });
     }),
-    dictionary: [
-      'client_status',
-      'key_storage_status',
-      'status',
-      'status_list',
-      'idx',
-      'uri',
-      'exp',
-      'https:',
-    ],
+    dictionary: ['client_status', 'key_storage_status', 'status', 'status_list', 'idx', 'uri', 'exp', 'https:'],
     decode: (input) => {
       const claims = parseJson(text(input));
       if (!isJsonObject(claims)) return;
-      for (const { reference, keptUntil } of readAttestedStatuses(claims, NOW)) {
+      for (const { reference, keptUntil } of parseAttestedStatuses(claims, NOW)) {
         promise(reference.idx >= 0, 'an index is a place');
         promise(keptUntil === undefined || keptUntil * 1000 > NOW.getTime(), 'what is over is refused');
       }

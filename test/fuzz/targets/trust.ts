@@ -1,29 +1,20 @@
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { DcqlQuery } from '../../../domain/dcql/query.ts';
 import { covers } from '../../../domain/registrar/coverage.ts';
+import { IssuedAccessCertificate, IssuedRegistrationCertificate, RelyingParties } from '../../../domain/registrar/registrar-api.ts';
 import {
-  IssuedAccessCertificate,
-  IssuedRegistrationCertificate,
-  RelyingParties,
-} from '../../../domain/registrar/registrar-api.ts';
-import {
-  openRegistrationCertificate,
+  findTimeProblem,
+  parseRegistration,
+  parseRegistrationCertificate,
   RegistrationCertificateRefusal,
-  readRegistrationCertificate,
-  timeFault,
 } from '../../../domain/registrar/registration-certificate.ts';
 import { isJsonObject, type Json, parseJson } from '../../../domain/shared/json.ts';
-import { readPointers } from '../../../domain/trust-lists/list-pointer.ts';
-import { readTrustList } from '../../../domain/trust-lists/lote.ts';
+import { parsePointers } from '../../../domain/trust-lists/list-pointer.ts';
+import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
-import { checkSigningTime, openSignedList } from '../../../domain/trust-lists/signed-list.ts';
+import { assertSigningTime, parseSignedList } from '../../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
-import {
-  isProvider,
-  type ListElement,
-  TRUSTED_LIST_ROOT,
-  TrustedListReader,
-} from '../../../domain/trust-lists/trusted-list.ts';
-import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
+import { isProvider, type ListElement, TRUSTED_LIST_ROOT, TrustedListReader } from '../../../domain/trust-lists/trusted-list.ts';
 import { NOW } from '../constants.ts';
 import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, JSON_WORDS, KEYS, seed, text } from './seeds.ts';
@@ -32,11 +23,11 @@ const signatures = new NodeSignatures();
 const good = ['trust-list', 'registration-certificate'].map((name) => text(seed(name)));
 
 function trustList(input: Buffer): void {
-  const list = openSignedList(text(input));
+  const list = parseSignedList(text(input));
   const isSigned = signatures.verify(KEYS.issuer, list.jws.signingInput, list.jws.signature);
   promise(!isSigned || good.includes(text(input)), 'nothing verifies that nobody signed');
-  checkSigningTime(list, NOW);
-  const read = readTrustList(list.jws.payload, NOW);
+  assertSigningTime(list, NOW);
+  const read = parseTrustList(list.jws.payload, NOW);
   promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
   selectCertificates(read, credentialIssuers());
 }
@@ -45,16 +36,14 @@ const POINTERS = [
   {
     LoTELocation: 'https://lists.example/de',
     ServiceDigitalIdentities: [{ X509Certificates: [{ val: 'AAAA' }, { val: 'BB BB' }] }],
-    LoTEQualifiers: [
-      { LoTEType: 'x/LoTEType/PIDListOfLists', SchemeTerritory: 'DE', MimeType: 'application/jwt' },
-    ],
+    LoTEQualifiers: [{ LoTEType: 'x/LoTEType/PIDListOfLists', SchemeTerritory: 'DE', MimeType: 'application/jwt' }],
   },
 ];
 
 /** Members of a list that was signed, without the rest of it. */
 function pointers(input: Buffer): void {
   const value = parseJson(text(input));
-  for (const { uri, signers, territory } of readPointers(value)) {
+  for (const { uri, signers, territory } of parsePointers(value)) {
     promise(URL.canParse(uri) && uri.length <= 2_000, 'a pointer has an address');
     promise(signers.length > 0 && signers.length <= 20, 'somebody signs, and not everybody');
     promise(
@@ -134,12 +123,12 @@ const query = DcqlQuery.parse({
 });
 
 function registrationCertificate(input: Buffer): void {
-  const opened = openRegistrationCertificate(text(input));
+  const opened = parseRegistrationCertificate(text(input));
   const { signingInput, signature } = opened.jws;
   const isSigned = signatures.verify(KEYS.issuer, signingInput, signature);
   promise(!isSigned || good.includes(text(input)), 'nothing verifies that nobody signed');
-  const certificate = readRegistrationCertificate(opened);
-  timeFault(certificate, NOW);
+  const certificate = parseRegistration(opened);
+  findTimeProblem(certificate, NOW);
   covers(certificate, query);
 }
 
@@ -148,79 +137,38 @@ export const TRUST: readonly Target[] = [
     name: 'trust-list',
     expected: oneOf(TrustListRefusal),
     seeds: good.slice(0, 1),
-    dictionary: [
-      ...JOSE_WORDS,
-      'LoTE',
-      'NextUpdate',
-      'critical',
-      'SchemeExtensions',
-      'ServiceStatus',
-      'TEAddress',
-      'lote+jwt',
-      '.5Z',
-    ],
+    dictionary: [...JOSE_WORDS, 'LoTE', 'NextUpdate', 'critical', 'SchemeExtensions', 'ServiceStatus', 'TEAddress', 'lote+jwt', '.5Z'],
     decode: trustList,
   },
   {
     name: 'list-pointers',
     expected: nothing,
     seeds: [JSON.stringify(POINTERS), JSON.stringify([...POINTERS, ...POINTERS])],
-    dictionary: [
-      ...JSON_WORDS,
-      ...Object.keys(POINTERS[0] ?? {}),
-      'LoTEType',
-      'MimeType',
-      'val',
-      'ListOfTrustedLists',
-    ],
+    dictionary: [...JSON_WORDS, ...Object.keys(POINTERS[0] ?? {}), 'LoTEType', 'MimeType', 'val', 'ListOfTrustedLists'],
     decode: pointers,
   },
   {
     name: 'trusted-list',
     expected: oneOf(TrustListRefusal),
     seeds: [JSON.stringify(TRUSTED_LIST)],
-    dictionary: [
-      'TSLType',
-      'Critical',
-      'ServiceInformationExtensions',
-      'Extension',
-      'Listofthelists',
-      'dateTime',
-      '.5Z',
-    ],
+    dictionary: ['TSLType', 'Critical', 'ServiceInformationExtensions', 'Extension', 'Listofthelists', 'dateTime', '.5Z'],
     decode: trustedList,
   },
   {
     name: 'registration-certificate',
     expected: oneOf(RegistrationCertificateRefusal),
     seeds: good.slice(1),
-    dictionary: [
-      ...JOSE_WORDS,
-      'credentials',
-      'claim',
-      'claims',
-      'intended_uses',
-      'act',
-      'meta',
-      'vct_values',
-      'path',
-      'values',
-    ],
+    dictionary: [...JOSE_WORDS, 'credentials', 'claim', 'claims', 'intended_uses', 'act', 'meta', 'vct_values', 'path', 'values'],
     decode: registrationCertificate,
   },
   {
     name: 'registrar-answers',
     expected: nothing,
-    seeds: [
-      '[{"id":"rp"}]',
-      '{"id":"c","crt":"PEM"}',
-      '{"id":"c","jwt":"a.b.c","relyingPartyId":null,"revoked":"2020"}',
-    ],
+    seeds: ['[{"id":"rp"}]', '{"id":"c","crt":"PEM"}', '{"id":"c","jwt":"a.b.c","relyingPartyId":null,"revoked":"2020"}'],
     dictionary: JSON_WORDS,
     decode: (input) => {
       const answer = parseJson(text(input));
-      for (const shape of [RelyingParties, IssuedAccessCertificate, IssuedRegistrationCertificate])
-        shape.safeParse(answer);
+      for (const shape of [RelyingParties, IssuedAccessCertificate, IssuedRegistrationCertificate]) shape.safeParse(answer);
     },
   },
 ];

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { openDecrypted, openPresentation } from '../../../domain/oauth/interaction-presentation.ts';
+import { parseDecrypted, parsePresentation } from '../../../domain/oauth/interaction-presentation.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { openDcApiData, openForm, openPlaintext } from '../../../domain/verification/envelope.ts';
+import { parseDcApiData, parseForm, parsePlaintext } from '../../../domain/verification/envelope.ts';
 import { supportedOf } from '../../../domain/verification/request-object.ts';
-import { readPasted } from '../../../domain/verification/trial/pasted.ts';
+import { parsePasted } from '../../../domain/verification/trial/pasted.ts';
 import { peek, shownPaths } from '../../../domain/verification/trial/peek.ts';
-import { readWalletMetadata, readWishes } from '../../../domain/verification/wallet-parameters.ts';
+import { parseWalletMetadata, parseWalletParameters } from '../../../domain/verification/wallet-parameters.ts';
 import { oneOf, promise, type Target } from '../engine/target.ts';
 import { attempt, CBOR_WORDS, JOSE_WORDS, JSON_WORDS, KEYS, lines, seed, text } from './seeds.ts';
 
@@ -19,14 +19,14 @@ function envelope(input: Buffer): void {
   for (const responseMode of ['direct_post', 'direct_post.jwt'] as const) {
     const request = { state: 'state-1', responseMode } as never;
     const form = Form.safeParse(document);
-    attempt(() => form.success && openForm(form.data, request));
-    attempt(() => openPlaintext(rest[0] ?? first, request));
+    attempt(() => form.success && parseForm(form.data, request));
+    attempt(() => parsePlaintext(rest[0] ?? first, request));
   }
   for (const responseMode of ['dc_api', 'dc_api.jwt'] as const) {
-    if (isJsonObject(document)) attempt(() => openDcApiData(document, { responseMode }));
+    if (isJsonObject(document)) attempt(() => parseDcApiData(document, { responseMode }));
   }
-  for (const isEncrypted of [true, false]) attempt(() => openPresentation(first, isEncrypted));
-  openDecrypted(first);
+  for (const isEncrypted of [true, false]) attempt(() => parsePresentation(first, isEncrypted));
+  parseDecrypted(first);
 }
 
 const demands = {
@@ -48,7 +48,7 @@ const metadata = {
 
 /** Everything that is done with what somebody pastes, before a signature is verified. */
 function pasted(input: Buffer): void {
-  const found = readPasted(text(input));
+  const found = parsePasted(text(input));
   promise(found.length <= 10, 'nobody tries more at once');
   for (const one of found) {
     const peeked = peek(one);
@@ -70,17 +70,7 @@ export const VERIFICATION: readonly Target[] = [
       ]),
       '{}\n{"state":"state-1","vp_token":{"pid":["x~"]}}',
     ],
-    dictionary: [
-      ...JSON_WORDS,
-      'vp_token',
-      'response',
-      'state',
-      'state-1',
-      'error',
-      'error_description',
-      '&amp;',
-      '\u200e',
-    ],
+    dictionary: [...JSON_WORDS, 'vp_token', 'response', 'state', 'state-1', 'error', 'error_description', '&amp;', '\u200e'],
     decode: envelope,
   },
   {
@@ -93,39 +83,19 @@ export const VERIFICATION: readonly Target[] = [
       Buffer.from(text(seed('mdoc')), 'base64url').toString('hex'),
       ...cases([{ protocol: 'x', data: { vp_token: '{"pid":["x~"]}' } }, { response: 'a.b.c.d.e' }]),
     ],
-    dictionary: [
-      ...JSON_WORDS,
-      ...CBOR_WORDS,
-      'vp_token',
-      'data',
-      'response',
-      '~',
-      'documents',
-      'issuerAuth',
-    ],
+    dictionary: [...JSON_WORDS, ...CBOR_WORDS, 'vp_token', 'data', 'response', '~', 'documents', 'issuerAuth'],
     decode: pasted,
   },
   {
     name: 'wallet-parameters',
     expected: oneOf(Failure),
     seeds: [`nonce\n${JSON.stringify(metadata)}`, `\n${JSON.stringify({ jwks: { keys: [] } })}`],
-    dictionary: [
-      ...JOSE_WORDS,
-      ...Object.keys(metadata),
-      'keys',
-      'use',
-      'sig',
-      'enc',
-      'authorization_encryption_enc_values_supported',
-    ],
+    dictionary: [...JOSE_WORDS, ...Object.keys(metadata), 'keys', 'use', 'sig', 'enc', 'authorization_encryption_enc_values_supported'],
     decode: (input) => {
       const [nonce = '', ...rest] = lines(input);
       const parameters = { wallet_nonce: nonce === '' ? undefined : nonce, wallet_metadata: rest.join('\n') };
-      const wishes = readWishes(readWalletMetadata(parameters), demands, parameters.wallet_nonce);
-      promise(
-        wishes.recipient === undefined || wishes.recipient.crv === 'P-256',
-        'only keys are used that we know',
-      );
+      const wishes = parseWalletParameters(parseWalletMetadata(parameters), demands, parameters.wallet_nonce);
+      promise(wishes.recipient === undefined || wishes.recipient.crv === 'P-256', 'only keys are used that we know');
     },
   },
 ];

@@ -114,10 +114,7 @@ export const configurationCases: readonly ConfigurationCase[] = [
     }),
   }),
   ...of(15, {
-    'transaction data of a type that no mdoc element answers': transaction(
-      { ...ENTRY, credential_ids: ['licence'] },
-      LICENCE_QUERY,
-    ),
+    'transaction data of a type that no mdoc element answers': transaction({ ...ENTRY, credential_ids: ['licence'] }, LICENCE_QUERY),
   }),
   {
     row: 16,
@@ -167,9 +164,7 @@ export const configurationCases: readonly ConfigurationCase[] = [
       const requestId = await world.configured({ accessKeyChainId: 'access' });
       const token = await world.client();
       const json = { response_type: 'uri', requestId };
-      return world.later(5 * 366 * 86_400, async () =>
-        world.service.call('POST', '/verifier/offer', { token: await token(), json }),
-      );
+      return world.later(5 * 366 * 86_400, async () => world.service.call('POST', '/verifier/offer', { token: await token(), json }));
     },
   },
   ...of(19, {

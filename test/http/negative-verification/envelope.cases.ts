@@ -8,8 +8,7 @@ const PLAIN = { responseMode: 'direct_post' };
 const vp = (world: World, asked: Asked) => ({ card: [world.card(asked)] });
 const text = (world: World, asked: Asked) => JSON.stringify(vp(world, asked));
 const stateOf = ({ payload }: Asked): string => payload['state'];
-const sealed = (world: World, asked: Asked, key = asked) =>
-  encrypt(key, { vp_token: vp(world, asked), state: stateOf(asked) });
+const sealed = (world: World, asked: Asked, key = asked) => encrypt(key, { vp_token: vp(world, asked), state: stateOf(asked) });
 const send = ({ service }: World, { payload }: Asked, form: Record<string, string>) =>
   service.call('POST', payload['response_uri'], { form });
 const form =

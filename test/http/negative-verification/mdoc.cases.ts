@@ -5,13 +5,7 @@ import { dcApiTranscript, interactiveTranscript } from '../../../domain/formats/
 import type { MdocBend } from '../../support/mdoc-maker.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
 import { flipped } from '../../support/sd-jwt-maker.ts';
-import {
-  type CertificateOptions,
-  certify,
-  DOCUMENT_SIGNER,
-  READER,
-  WEB_SERVER,
-} from '../../support/test-certificates.ts';
+import { type CertificateOptions, certify, DOCUMENT_SIGNER, READER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { bending, DOC_TYPE, NAMESPACE, type PresentationCase, type World } from './world.ts';
 
 const bent = bending<MdocBend>((world, asked, bend) => world.licence(asked, bend), {
@@ -25,10 +19,7 @@ const members = (value: Cbor) => value as Parts;
 const item = (change: (item: Map<string, Cbor>) => void, name = 'family_name'): MdocBend => ({
   shown: (items) => mapItems(items, (one) => (nameOf(one) === name ? edited(one, change) : one)),
 });
-const mapItems = (
-  items: ReadonlyMap<string, readonly EncodedCbor[]>,
-  change: (one: EncodedCbor) => EncodedCbor,
-) =>
+const mapItems = (items: ReadonlyMap<string, readonly EncodedCbor[]>, change: (one: EncodedCbor) => EncodedCbor) =>
   new Map([...items].map(([namespace, all]) => [namespace, all.map(change)] as const)) as unknown as CborMap;
 const nameOf = ({ content }: EncodedCbor) => (decodeCbor(content) as CborMap).get('elementIdentifier');
 function edited({ content }: EncodedCbor, change: (item: Map<string, Cbor>) => void): EncodedCbor {
@@ -92,10 +83,7 @@ const FORM: readonly PresentationCase[] = [
 const ITEMS: readonly PresentationCase[] = [
   ...bent(111, 'digest_mismatch', {
     'a value that was changed': item((one) => one.set('elementValue', 'Nygaard')),
-    'a value that was changed beside the one that is asked for': item(
-      (one) => one.set('elementValue', false),
-      'age_over_18',
-    ),
+    'a value that was changed beside the one that is asked for': item((one) => one.set('elementValue', false), 'age_over_18'),
     'another digestID': item((one) => one.set('digestID', 2)),
     'an unknown digestID': item((one) => one.set('digestID', 99)),
     'another random': item((one) => one.set('random', Buffer.alloc(24))),
@@ -103,8 +91,7 @@ const ITEMS: readonly PresentationCase[] = [
       shown: (items) => new Map([['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
     },
     'a namespace that is there twice over': {
-      shown: (items) =>
-        new Map([...items, ['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
+      shown: (items) => new Map([...items, ['org.example', items.get(NAMESPACE) ?? []]]) as unknown as CborMap,
     },
     'an item that was written in another way': {
       shown: (items) =>
@@ -116,18 +103,14 @@ const ITEMS: readonly PresentationCase[] = [
   }),
   ...bent(111, 'malformed', {
     'items without tag 24': {
-      shown: (items) =>
-        new Map(
-          [...items].map(([name, all]) => [name, all.map(({ content }) => content)]),
-        ) as unknown as CborMap,
+      shown: (items) => new Map([...items].map(([name, all]) => [name, all.map(({ content }) => content)])) as unknown as CborMap,
     },
     'a short random': { item: (one) => one.set('random', Buffer.alloc(8)) },
     'a negative digestID': { item: (one) => one.set('digestID', -1) },
   }),
   ...bent(112, 'duplicate_element', {
     'an item twice': {
-      shown: (items) =>
-        new Map([...items].map(([name, all]) => [name, [...all, all[0]]])) as unknown as CborMap,
+      shown: (items) => new Map([...items].map(([name, all]) => [name, [...all, all[0]]])) as unknown as CborMap,
     },
     'two values of one element': {
       item: (one) => {
@@ -147,18 +130,8 @@ const ITEMS: readonly PresentationCase[] = [
   ...bent(113, 'doctype_mismatch', {
     'another docType of the security object': { mso: (mso) => mso.set('docType', 'org.other') },
   }),
-  ...bent(
-    113,
-    'doctype_mismatch',
-    { 'another docType than was asked for': {} },
-    { query: { meta: { doctype_value: 'org.other' } } },
-  ),
-  ...bent(
-    113,
-    'doctype_mismatch',
-    { 'a docType in other letters': {} },
-    { query: { meta: { doctype_value: DOC_TYPE.toUpperCase() } } },
-  ),
+  ...bent(113, 'doctype_mismatch', { 'another docType than was asked for': {} }, { query: { meta: { doctype_value: 'org.other' } } }),
+  ...bent(113, 'doctype_mismatch', { 'a docType in other letters': {} }, { query: { meta: { doctype_value: DOC_TYPE.toUpperCase() } } }),
 ];
 
 const ISSUER: readonly PresentationCase[] = [
@@ -168,8 +141,7 @@ const ISSUER: readonly PresentationCase[] = [
     'an mdoc that was signed tomorrow': () => valid(at(1), at(-1), at(30)),
   }),
   ...bent(114, 'signed_outside_certificate', {
-    'an mdoc that is older than the certificate': () =>
-      valid(tdate(new Date('2024-06-01T00:00:00Z')), at(-1), at(30)),
+    'an mdoc that is older than the certificate': () => valid(tdate(new Date('2024-06-01T00:00:00Z')), at(-1), at(30)),
   }),
   ...bent(114, 'malformed', {
     'times without tag': () => valid('2026-01-01T00:00:00Z', at(-1), at(30)),
@@ -197,12 +169,7 @@ const ISSUER: readonly PresentationCase[] = [
       },
     },
     'a signature that is cut': {
-      issuerAuth: ([head, header, payload, signature]) => [
-        head,
-        header,
-        payload,
-        (signature as Buffer).subarray(1),
-      ],
+      issuerAuth: ([head, header, payload, signature]) => [head, header, payload, (signature as Buffer).subarray(1)],
     },
     'a critical header that came later': {
       issuerAuth: ([, header, payload, signature]) => [
@@ -411,16 +378,12 @@ const DEVICE: readonly PresentationCase[] = [
     'a claim that only the device vouches for': {
       mso: authorized({ nameSpaces: [NAMESPACE] }),
       shown: (items) =>
-        new Map(
-          [...items].map(([name, all]) => [name, all.filter((one) => nameOf(one) !== 'family_name')]),
-        ) as unknown as CborMap,
+        new Map([...items].map(([name, all]) => [name, all.filter((one) => nameOf(one) !== 'family_name')])) as unknown as CborMap,
       deviceNameSpaces: { [NAMESPACE]: { family_name: 'Device' } },
     },
     'a claim that was withheld': {
       shown: (items) =>
-        new Map(
-          [...items].map(([name, all]) => [name, all.filter((one) => nameOf(one) !== 'family_name')]),
-        ) as unknown as CborMap,
+        new Map([...items].map(([name, all]) => [name, all.filter((one) => nameOf(one) !== 'family_name')])) as unknown as CborMap,
     },
     'no namespaces': {
       document(document) {
@@ -429,12 +392,7 @@ const DEVICE: readonly PresentationCase[] = [
       },
     },
   }),
-  ...bent(
-    125,
-    'value_mismatch',
-    { 'another value': {} },
-    { query: { claims: [{ path: [NAMESPACE, 'age_over_18'], values: [false] }] } },
-  ),
+  ...bent(125, 'value_mismatch', { 'another value': {} }, { query: { claims: [{ path: [NAMESPACE, 'age_over_18'], values: [false] }] } }),
   ...bent(126, 'malformed', {
     '40 levels of arrays': { bytes: () => Buffer.concat([Buffer.alloc(40, 0x81), Buffer.of(0)]) },
     '100 000 levels of arrays': { bytes: () => Buffer.alloc(100_000, 0x81) },

@@ -1,14 +1,6 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import { type HolderKey, newKey, now } from '../../support/raw-wallet.ts';
-import {
-  digestOf,
-  disclosureOf,
-  flipped,
-  type Members,
-  part,
-  type SdJwtBend,
-  salted,
-} from '../../support/sd-jwt-maker.ts';
+import { digestOf, disclosureOf, flipped, type Members, part, type SdJwtBend, salted } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify, READER, WEB_SERVER } from '../../support/test-certificates.ts';
 import { bending, CARD_QUERY, type PresentationCase, VCT, type World } from './world.ts';
 
@@ -39,9 +31,7 @@ const asDer = part('.', 2, (signature) => {
   const content = Buffer.concat(integers);
   return Buffer.concat([Buffer.of(0x30, content.length), content]).toString('base64url');
 });
-const shortened = part('.', 2, (signature) =>
-  Buffer.from(signature, 'base64url').subarray(1).toString('base64url'),
-);
+const shortened = part('.', 2, (signature) => Buffer.from(signature, 'base64url').subarray(1).toString('base64url'));
 const cracked = part('.', 2, flipped);
 
 /** One more disclosure, with its digest where `place` puts it. */
@@ -357,10 +347,7 @@ const DISCLOSURES: readonly PresentationCase[] = [
     98,
     'reserved_claim_name',
     Object.fromEntries(
-      ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [
-        `a claim of the name ${name}`,
-        () => extra(salted(name, [])),
-      ]),
+      ['_sd', '...', '_sd_alg', '__proto__'].map((name) => [`a claim of the name ${name}`, () => extra(salted(name, []))]),
     ),
   ),
   ...bent(98, 'claim_exists', {
@@ -421,17 +408,11 @@ const REST: readonly PresentationCase[] = [
   }),
   ...bent(104, 'missing_claim', {
     'a claim that was withheld': {
-      show: (disclosures) =>
-        disclosures.filter((one) => !Buffer.from(one, 'base64url').toString().includes('"name"')),
+      show: (disclosures) => disclosures.filter((one) => !Buffer.from(one, 'base64url').toString().includes('"name"')),
     },
     'a claim that is not there': { hidden: { name: undefined } },
   }),
-  ...bent(
-    104,
-    'value_mismatch',
-    { 'a number where text was asked for': {} },
-    { query: { claims: [{ path: ['age'], values: ['42'] }] } },
-  ),
+  ...bent(104, 'value_mismatch', { 'a number where text was asked for': {} }, { query: { claims: [{ path: ['age'], values: ['42'] }] } }),
   ...bent(
     104,
     'claim_set_unsatisfied',

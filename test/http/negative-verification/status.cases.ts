@@ -1,9 +1,81 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { deflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
+import type { BackendAnswer } from '../../support/backend.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
+import { jws, type Members, type Signer } from '../../support/sd-jwt-maker.ts';
 import { type CertificateOptions, certify, WEB_SERVER } from '../../support/test-certificates.ts';
-import { hiddenServer, type ListBend, publish, publishMoved } from './status-server.ts';
 import type { PresentationCase, World } from './world.ts';
+
+/** Statuses of the entries 0 to 3, two bits each, and 0 for those that follow (Token Status List section 4.1). */
+const LIST = deflateSync(Buffer.concat([Buffer.of(0b11_10_01_00), Buffer.alloc(24)])).toString('base64url');
+const MEDIA_TYPE = 'application/statuslist+jwt';
+
+export type ListBend = {
+  readonly header?: Members;
+  readonly payload?: Members;
+  readonly signer?: Signer;
+  /** Signs in the signer's place, under the signer's certificates. */
+  readonly key?: Signer['key'];
+  readonly contentType?: string;
+  /** Replaces the whole answer. */
+  readonly answer?: BackendAnswer;
+};
+
+let lists = 0;
+
+/** Publishes a status list that is right in every respect that `bend` does not touch. @returns its address. */
+export function publish({ backend, issuer }: World, bend: ListBend = {}): string {
+  const path = `/lists/${lists++}`;
+  const uri = backend.url + path;
+  const { signer = issuer } = bend;
+  const status_list = { bits: 2, lst: LIST };
+  const payload = { sub: uri, iat: now(), exp: now() + 3600, ttl: 600, status_list, ...bend.payload };
+  const header = { alg: 'ES256', typ: 'statuslist+jwt', x5c: signer.chain, ...bend.header };
+  const token = jws(header, payload, bend.key ?? signer.key);
+  const { answer, contentType = MEDIA_TYPE } = bend;
+  backend.on(path, answer ?? ((response) => response.writeHead(200, { 'Content-Type': contentType }).end(token)));
+  return uri;
+}
+
+/**
+ * The same list, behind so many redirects.
+ * @returns the address where it stood once, which the list goes on to speak of unless it is bent.
+ */
+export function publishMoved(world: World, redirects: number, bend: ListBend = {}): string {
+  const { backend } = world;
+  const paths = Array.from({ length: redirects }, () => `/moved/${lists++}`);
+  const uri = `${backend.url}${paths[0]}`;
+  const last = publish(world, { ...bend, payload: { sub: uri, ...bend.payload } });
+  for (const [index, path] of paths.entries()) {
+    const location = paths[index + 1] ?? last;
+    backend.on(path, (response) => response.writeHead(302, { Location: location }).end());
+  }
+  return uri;
+}
+
+/** A server at an address that the service may not call; whatever reaches it is counted. */
+export async function hiddenServer(): Promise<{
+  url: string;
+  calls: () => number;
+  close: () => Promise<void>;
+}> {
+  let calls = 0;
+  const server = createServer((_, response) => {
+    calls++;
+    response.end();
+  });
+  server.on('connection', () => calls++);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.2', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+  return { url: `http://127.0.0.2:${port}`, calls: () => calls, close };
+}
 
 type Status = (world: World) => unknown | Promise<unknown>;
 
@@ -36,9 +108,7 @@ const listed = (
   idx: unknown = 0,
 ) =>
   Object.entries(cases).flatMap(([what, bend]) =>
-    withStatus(row, reason, what, async (world) =>
-      at(publish(world, typeof bend === 'function' ? await bend(world) : bend), idx),
-    ),
+    withStatus(row, reason, what, async (world) => at(publish(world, typeof bend === 'function' ? await bend(world) : bend), idx)),
   );
 const stranger = async (options: Partial<CertificateOptions> = {}) => {
   const leaf = await certify({ name: 'Stranger', ...options });
@@ -76,8 +146,7 @@ export const statusCases: readonly PresentationCase[] = [
     'a ttl of zero': { payload: { ttl: 0 } },
     'a list of another media type': { contentType: 'application/jwt' },
     'a list that is none': {
-      answer: (response) =>
-        response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello'),
+      answer: (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('hello'),
     },
   }),
   ...listed(144, 'status_invalid', { 'an index behind the end': {} }, 100_000),
@@ -95,26 +164,18 @@ export const statusCases: readonly PresentationCase[] = [
     'a list behind an error': { answer: (response) => response.writeHead(500).end() },
     'a list that is gone': { answer: (response) => response.writeHead(404).end() },
     'a list that is too large': {
-      answer: (response) =>
-        response
-          .writeHead(200, { 'Content-Type': 'application/statuslist+jwt' })
-          .end('x'.repeat(3 * 1024 * 1024)),
+      answer: (response) => response.writeHead(200, { 'Content-Type': 'application/statuslist+jwt' }).end('x'.repeat(3 * 1024 * 1024)),
     },
   }),
-  ...withStatus(145, 'status_unavailable', 'a list where nobody listens', () =>
-    at('http://127.0.0.1:1/list'),
-  ),
+  ...withStatus(145, 'status_unavailable', 'a list where nobody listens', () => at('http://127.0.0.1:1/list')),
   ...withStatus(146, 'status_invalid', 'a status without list', () => ({})),
   ...withStatus(146, 'status_invalid', 'a status of another kind', () => ({
     identifier_list: { id: 'x', uri: 'https://issuer.example/ids' },
   })),
   ...withStatus(146, 'status_invalid', 'an address that is none', () => at('x')),
-  ...[
-    'http://10.0.0.1/list',
-    'http://169.254.169.254/latest',
-    'https://[::1]/list',
-    'http://8.8.8.8/list',
-  ].flatMap((uri) => withStatus(147, 'status_unavailable', `a list at ${uri}`, () => at(uri))),
+  ...['http://10.0.0.1/list', 'http://169.254.169.254/latest', 'https://[::1]/list', 'http://8.8.8.8/list'].flatMap((uri) =>
+    withStatus(147, 'status_unavailable', `a list at ${uri}`, () => at(uri)),
+  ),
   ...['file:///etc/passwd', 'ftp://issuer.example/list'].flatMap((uri) =>
     withStatus(147, 'status_unavailable', `a list at ${uri}`, () => at(uri)),
   ),
@@ -154,9 +215,7 @@ export const statusCases: readonly PresentationCase[] = [
     const sub = `${world.backend.url}/elsewhere`;
     return at(publishMoved(world, 1, { payload: { sub } }));
   }),
-  ...withStatus(147, 'status_unavailable', 'a list behind four redirects', (world) =>
-    at(publishMoved(world, 4)),
-  ),
+  ...withStatus(147, 'status_unavailable', 'a list behind four redirects', (world) => at(publishMoved(world, 4))),
   ...listed(147, 'status_unavailable', {
     'a list behind a redirect to itself': {
       answer: (response, call) => response.writeHead(302, { Location: call.path }).end(),

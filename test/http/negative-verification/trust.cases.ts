@@ -70,20 +70,13 @@ const SERVICE = 'PID/Issuance';
 let releases = 0;
 
 /** Publishes a list that is right in every respect that `bend` does not touch. @returns its address. */
-function publishList(
-  { backend }: World,
-  bend: ListOptions & { text?: (list: string) => string } = {},
-): string {
+function publishList({ backend }: World, bend: ListOptions & { text?: (list: string) => string } = {}): string {
   const path = `/trust/${releases++}`;
   serveList(backend, path, bend);
   return backend.url + path;
 }
 
-function serveList(
-  backend: World['backend'],
-  path: string,
-  { text, ...bend }: ListOptions & { text?: (list: string) => string },
-): void {
+function serveList(backend: World['backend'], path: string, { text, ...bend }: ListOptions & { text?: (list: string) => string }): void {
   const entities = [entity(LISTED.certificate)];
   const scheme = { LoTEType: 'http://uri.etsi.org/19602/LoTEType/EUPIDProvidersList', ...bend.scheme };
   const list = trustList({ entities, signer: OPERATOR, ...bend, scheme }, now());
@@ -96,21 +89,15 @@ const entity = (certificate: string, type = SERVICE) => ({
   services: [{ type, certificates: [certificate] }],
 });
 const trusting = (world: World, trustList: string) => ({
-  trustAnchors: [
-    { certificate: pem(world.authority) },
-    { trustList, signedBy: [pem(OPERATOR), pem(OPERATORS)] },
-  ],
+  trustAnchors: [{ certificate: pem(world.authority) }, { trustList, signedBy: [pem(OPERATOR), pem(OPERATORS)] }],
 });
-const byListed = (world: World, asked: Asked) =>
-  world.card(asked, { issuer: { key: LISTED_LEAF, chain: [LISTED_LEAF.certificate] } });
+const byListed = (world: World, asked: Asked) => world.card(asked, { issuer: { key: LISTED_LEAF, chain: [LISTED_LEAF.certificate] } });
 
 /** A card of the listed issuer, where the list is of no use. */
 const unlisted = (
   row: number,
   detail: RegExp,
-  cases: Readonly<
-    Record<string, Parameters<typeof publishList>[1] | (() => Promise<Parameters<typeof publishList>[1]>)>
-  >,
+  cases: Readonly<Record<string, Parameters<typeof publishList>[1] | (() => Promise<Parameters<typeof publishList>[1]>)>>,
 ) =>
   Object.entries(cases).map(
     ([what, bend]): PresentationCase => ({
@@ -118,8 +105,7 @@ const unlisted = (
       what,
       reason: 'untrusted_chain',
       detail,
-      configuration: async (world) =>
-        trusting(world, publishList(world, typeof bend === 'function' ? await bend() : bend)),
+      configuration: async (world) => trusting(world, publishList(world, typeof bend === 'function' ? await bend() : bend)),
       present: byListed,
     }),
   );
@@ -147,9 +133,7 @@ const LISTS: readonly PresentationCase[] = [
     'a list whose signature is broken': { text: part('.', 2, flipped) },
     'a list that was changed': {
       text: part('.', 1, (payload) => {
-        const text = Buffer.from(payload, 'base64url')
-          .toString()
-          .replace('Scheme Operator', 'Scheme operator');
+        const text = Buffer.from(payload, 'base64url').toString().replace('Scheme Operator', 'Scheme operator');
         return Buffer.from(text).toString('base64url');
       }),
     },

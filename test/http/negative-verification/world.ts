@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { Clock } from '../../../application/ports/clock.ts';
+import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
+import { obtain } from '../../../bootstrap/wiring/wire.ts';
 import { dcApiTranscript, redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
 import type { PublicJwk } from '../../../domain/shared/jwk.ts';
 import type { RefusalReason } from '../../../domain/shared/refusal.ts';
@@ -7,13 +9,7 @@ import { Backend } from '../../support/backend.ts';
 import { type MdocBase, type MdocBend, presentMdoc } from '../../support/mdoc-maker.ts';
 import { type Asked, ask, decode, encrypt, formOf, post } from '../../support/present.ts';
 import { newKey, now } from '../../support/raw-wallet.ts';
-import {
-  type Members,
-  presentSdJwt,
-  type SdJwtBase,
-  type SdJwtBend,
-  type Signer,
-} from '../../support/sd-jwt-maker.ts';
+import { type Members, presentSdJwt, type SdJwtBase, type SdJwtBend, type Signer } from '../../support/sd-jwt-maker.ts';
 import { type Certified, certify, DOCUMENT_SIGNER, pem } from '../../support/test-certificates.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../../support/test-service.ts';
 
@@ -178,14 +174,15 @@ export async function openWorld(): Promise<World> {
       const json = isPlain ? plain : { response: await encrypt(asked, plain) };
       return service.call('POST', asked.uri, { json });
     },
-    session: async ({ session }, tenant) =>
-      (await admin('GET', `/session/${session}`, undefined, tenant)).body,
+    session: async ({ session }, tenant) => (await admin('GET', `/session/${session}`, undefined, tenant)).body,
     told: ({ session }) =>
       backend
         .at('/hook')
         .map(({ body }) => body)
         .filter((body) => body.session === session),
     async later(seconds, work) {
+      // Otherwise fetches that were noted a moment ago could be written as of then, when their sessions are over.
+      await obtain(service.service.container, FetchedSessions).flush();
       const own = clock.now.bind(clock);
       clock.now = () => new Date(own().getTime() + seconds * 1000);
       try {
@@ -258,10 +255,7 @@ type BendOf<B> = B | ((world: World, asked: Asked) => B | Promise<B>);
 
 /** Makes cases from presentations that are bent in one way each. */
 export const bending =
-  <B extends object>(
-    present: (world: World, asked: Asked, bend: B) => string | Promise<string>,
-    common: Partial<PresentationCase> = {},
-  ) =>
+  <B extends object>(present: (world: World, asked: Asked, bend: B) => string | Promise<string>, common: Partial<PresentationCase> = {}) =>
   (
     row: number,
     reason: RefusalReason,

@@ -8,16 +8,12 @@ const INVALID = refused('invalid_client_attestation');
 
 /** A request that is pushed to the open tenant with an attestation: it is welcome there, and then it has to be right. */
 const push =
-  (
-    options: Options,
-    bend: (headers: Record<string, string>) => Record<string, string> = (headers) => headers,
-  ) =>
+  (options: Options, bend: (headers: Record<string, string>) => Record<string, string> = (headers) => headers) =>
   async (world: World): Promise<Answer> => {
     const wallet = world.wallet();
     return send(wallet, bend(await attestedHeaders(world, wallet, 'par', options)));
   };
-const send = (wallet: RawWallet, headers: Record<string, string>) =>
-  wallet.par({ scope: 'scope-card' }, headers);
+const send = (wallet: RawWallet, headers: Record<string, string>) => wallet.par({ scope: 'scope-card' }, headers);
 
 /** Client attestations; the strict tenant is asked where a demand of it counts. */
 export const attestationCases: readonly Case[] = [

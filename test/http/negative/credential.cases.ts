@@ -1,8 +1,7 @@
 import { CompactEncrypt, importJWK } from 'jose';
 import { keyProof, newKey, now, type RawWallet } from '../../support/raw-wallet.ts';
 import type { Answer } from '../../support/test-service.ts';
-import { strictTokens } from './strict.ts';
-import { accepted, type Case, refused, requestBent, requestWith, type World } from './world.ts';
+import { accepted, type Case, refused, requestBent, requestWith, strictTokens, type World } from './world.ts';
 
 const INVALID_PROOF = refused('invalid_proof');
 const INVALID_NONCE = refused('invalid_nonce');
@@ -34,9 +33,7 @@ const plainJwt = (wallet: RawWallet, nonce: string, count = 1) => ({
 /** A `jwt` proof for the configuration that demands attested keys, the attestation being bent. */
 const attested =
   (
-    options:
-      | Parameters<World['provider']['keyAttestation']>[1]
-      | ((world: World) => Parameters<World['provider']['keyAttestation']>[1]),
+    options: Parameters<World['provider']['keyAttestation']>[1] | ((world: World) => Parameters<World['provider']['keyAttestation']>[1]),
     more: { readonly listed?: boolean } = {},
   ) =>
   (world: World): Promise<Answer> =>
@@ -55,12 +52,7 @@ const attestationProof = (make: (world: World, nonce: string) => string[]) => (w
   requestWith(world, (_wallet, nonce) => ({ attestation: make(world, nonce) }), 'attested');
 
 /** A request as a JWE for the issuer. */
-async function encrypted(
-  world: World,
-  wallet: RawWallet,
-  plaintext: object,
-  header: Record<string, string> = {},
-): Promise<string> {
+async function encrypted(world: World, wallet: RawWallet, plaintext: object, header: Record<string, string> = {}): Promise<string> {
   const path = `/${wallet.tenant}/.well-known/openid-credential-issuer`;
   const metadata = (await world.service.call('GET', path)).body;
   const [jwk] = metadata.credential_request_encryption.jwks.keys;
@@ -122,9 +114,7 @@ export const credentialCases: readonly Case[] = [
     run: async (world) => {
       const { uri } = await world.offer('open', ['card']);
       const wallet = world.wallet();
-      const authorization_details = JSON.stringify([
-        { type: 'openid_credential', credential_configuration_id: 'card' },
-      ]);
+      const authorization_details = JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card' }]);
       const token = await wallet.accessToken(uri, { authorization_details });
       return wallet.request(token, 'pass');
     },
@@ -493,12 +483,7 @@ async function strictToken(world: World): Promise<{ wallet: RawWallet; token: st
   return { wallet, token: await strictTokens(world, wallet) };
 }
 
-async function strictRequest(
-  wallet: RawWallet,
-  token: string,
-  content: string,
-  type: string,
-): Promise<Answer> {
+async function strictRequest(wallet: RawWallet, token: string, content: string, type: string): Promise<Answer> {
   const probe = await wallet.request(token, 'card', { body: {} });
   const nonce = probe.headers.get('dpop-nonce') ?? '';
   const headers = { ...wallet.authorization(token, { payload: { nonce } }), 'Content-Type': type };

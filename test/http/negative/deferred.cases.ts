@@ -43,8 +43,7 @@ export const deferredCases: readonly Case[] = [
   {
     row: 124,
     what: 'no token',
-    run: ({ service }) =>
-      service.call('POST', '/open/deferred_credential', { json: { transaction_id: 'x' } }),
+    run: ({ service }) => service.call('POST', '/open/deferred_credential', { json: { transaction_id: 'x' } }),
     expected: { status: 401, headers: { 'www-authenticate': /^DPoP (?!.*error=)/ } },
   },
   {
@@ -88,9 +87,7 @@ export const deferredCases: readonly Case[] = [
     what: 'a transaction that has expired',
     run: async (world) => {
       const deferral = await defer(world);
-      await world.service.service.container
-        .get(Store)
-        .maintenance.expireDeferred(new Date(Date.now() + 86_401_000), 1000);
+      await world.service.service.container.get(Store).maintenance.expireDeferred(new Date(Date.now() + 86_401_000), 1000);
       return poll(world, deferral, { transaction_id: deferral.transactionId });
     },
     expected: INVALID,

@@ -52,11 +52,7 @@ export const requestCases: readonly Case[] = [
       [5, 'a configuration twice in an offer', { credentialConfigurationIds: ['card', 'card'] }],
       [5, 'an unknown configuration in an offer', { credentialConfigurationIds: ['nothing'] }],
       [6, 'a transaction code with the code flow', { flow: 'authorization_code', tx_code: '123456' }],
-      [
-        7,
-        'an authorization server that the metadata does not list',
-        { authorization_server: 'https://x.example' },
-      ],
+      [7, 'an authorization server that the metadata does not list', { authorization_server: 'https://x.example' }],
       [8, 'a description of 301 characters', { tx_code: '123456', tx_code_description: 'x'.repeat(301) }],
     ] as const
   ).map(
@@ -256,8 +252,7 @@ export const requestCases: readonly Case[] = [
   {
     row: 28,
     what: 'an authorization request that was not pushed',
-    run: ({ service }) =>
-      service.call('GET', `/open/authorize?${new URLSearchParams({ ...AUTHORIZATION_REQUEST, ...scope })}`),
+    run: ({ service }) => service.call('GET', `/open/authorize?${new URLSearchParams({ ...AUTHORIZATION_REQUEST, ...scope })}`),
     expected: { page: 400 },
   },
   {

@@ -217,8 +217,7 @@ export const resourceCases: readonly Case[] = [
   {
     row: 90,
     what: 'a nonce request with anything in it',
-    run: ({ service }) =>
-      service.call('POST', '/open/nonce', { text: '{garbage', headers: { Authorization: 'Bearer garbage' } }),
+    run: ({ service }) => service.call('POST', '/open/nonce', { text: '{garbage', headers: { Authorization: 'Bearer garbage' } }),
     expected: { status: 200, headers: { 'cache-control': /no-store/ } },
   },
 ];

@@ -15,18 +15,15 @@ async function preAuthorized(world: World, more: object = {}) {
   return { wallet, code: await wallet.code(uri) };
 }
 
-const withCode =
-  (form: Record<string, string>, headers?: (wallet: RawWallet) => Record<string, string>) =>
-  async (world: World) => {
-    const got = await code(world);
-    return got.wallet.redeemCode(got.code, form, headers?.(got.wallet));
-  };
+const withCode = (form: Record<string, string>, headers?: (wallet: RawWallet) => Record<string, string>) => async (world: World) => {
+  const got = await code(world);
+  return got.wallet.redeemCode(got.code, form, headers?.(got.wallet));
+};
 const withOffer = (more: object, form: Record<string, string>) => async (world: World) => {
   const got = await preAuthorized(world, more);
   return got.wallet.redeem(got.code, form);
 };
-const details = (...ids: string[]) =>
-  JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
+const details = (...ids: string[]) => JSON.stringify(ids.map((id) => ({ type: 'openid_credential', credential_configuration_id: id })));
 const proofOf = (wallet: RawWallet, key = wallet.dpopKey) => ({
   DPoP: dpopProof(key, `${wallet.issuer}/token`),
 });
@@ -289,11 +286,7 @@ async function attestedTokens(world: World) {
   const instance = newKey();
   const pushed = await wallet.par(scope, await attestedHeaders(world, wallet, 'par', { instance }));
   const got = await wallet.authorize(pushed.body.request_uri);
-  const answer = await wallet.redeemCode(
-    got,
-    {},
-    await attestedHeaders(world, wallet, 'token', { instance }),
-  );
+  const answer = await wallet.redeemCode(got, {}, await attestedHeaders(world, wallet, 'token', { instance }));
   if (answer.status !== 200) throw new Error(`attested token: ${answer.text}`);
   return { wallet, instance, refreshToken: String(answer.body.refresh_token) };
 }

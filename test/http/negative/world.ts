@@ -1,4 +1,6 @@
 import { Clock } from '../../../application/ports/clock.ts';
+import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
+import { obtain } from '../../../bootstrap/wiring/wire.ts';
 import { Backend } from '../../support/backend.ts';
 import { created } from '../../support/populated.ts';
 import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../../support/raw-wallet.ts';
@@ -40,8 +42,7 @@ export async function openWorld(): Promise<World> {
   for (const id of ['open', 'strict', 'plain', 'foreign']) {
     tokens.set(id, (await createTenant(service, id)).token);
   }
-  const post = (tenant: string, path: string, json: object) =>
-    created(service, tokens.get(tenant) ?? '', path, json);
+  const post = (tenant: string, path: string, json: object) => created(service, tokens.get(tenant) ?? '', path, json);
 
   await post('open', '/issuer/config', { display, batchSize: 3, builtInAs: { walletInitiated: true } });
   for (const entry of [
@@ -109,6 +110,8 @@ export async function openWorld(): Promise<World> {
       return { wallet: own, token: await own.accessToken(uri), session };
     },
     async later(seconds, work) {
+      // Otherwise fetches that were noted a moment ago could be written as of then, when their sessions are over.
+      await obtain(service.service.container, FetchedSessions).flush();
       const now = clock.now.bind(clock);
       clock.now = () => new Date(now().getTime() + seconds * 1000);
       try {
@@ -159,24 +162,15 @@ export async function attestedHeaders(
 ): Promise<Record<string, string>> {
   const { instance = newKey(), challenge, attestation, pop, audience = wallet.issuer } = options;
   const fresh = (await service.call('POST', `/${wallet.tenant}/challenge`)).body.attestation_challenge;
-  const headers = provider.headers(
-    instance,
-    audience,
-    challenge === null ? undefined : (challenge ?? fresh),
-    {
-      ...(attestation === undefined ? {} : { attestation }),
-      ...(pop === undefined ? {} : { pop }),
-    },
-  );
+  const headers = provider.headers(instance, audience, challenge === null ? undefined : (challenge ?? fresh), {
+    ...(attestation === undefined ? {} : { attestation }),
+    ...(pop === undefined ? {} : { pop }),
+  });
   return { ...headers, DPoP: await noncedProof(service, wallet, endpoint) };
 }
 
 /** A DPoP proof with a nonce, where the tenant demands one. */
-export async function noncedProof(
-  service: TestService,
-  wallet: RawWallet,
-  endpoint: 'par' | 'token',
-): Promise<string> {
+export async function noncedProof(service: TestService, wallet: RawWallet, endpoint: 'par' | 'token'): Promise<string> {
   const url = `${wallet.issuer}/${endpoint}`;
   const probe = await service.call('POST', `/${wallet.tenant}/par`, {
     form: { client_id: 'probe' },
@@ -187,20 +181,30 @@ export async function noncedProof(
 }
 
 /** A credential request of `open` with these proofs. */
-export async function requestWith(
-  world: World,
-  proofs: (wallet: RawWallet, nonce: string) => unknown,
-  id = 'card',
-): Promise<Answer> {
+export async function requestWith(world: World, proofs: (wallet: RawWallet, nonce: string) => unknown, id = 'card'): Promise<Answer> {
   const { wallet, token } = await world.token([id]);
   const body = { credential_configuration_id: id, proofs: proofs(wallet, await wallet.nonce()) };
   return wallet.request(token, id, { body });
 }
 
 /** The same with one `jwt` proof that is bent. */
-export const requestBent = (
-  world: World,
-  bend: Parameters<typeof keyProof>[3],
-  key: HolderKey = newKey(),
-): Promise<Answer> =>
+export const requestBent = (world: World, bend: Parameters<typeof keyProof>[3], key: HolderKey = newKey()): Promise<Answer> =>
   requestWith(world, (wallet, nonce) => ({ jwt: [keyProof(key, wallet.issuer, nonce, bend)] }));
+
+/** An access token of the strict tenant: attested, with DPoP nonces, by authorization code. */
+export async function strictTokens(world: World, wallet: RawWallet): Promise<string> {
+  const instance = newKey();
+  const clientId = world.provider.clientId;
+  const probe = await wallet.par({ scope: 'scope-card', client_id: clientId }, await attestedHeaders(world, wallet, 'par', { instance }));
+  const nonce = probe.headers.get('dpop-nonce') ?? '';
+  const send = async (endpoint: 'par' | 'token') => ({
+    ...(await attestedHeaders(world, wallet, endpoint, { instance })),
+    DPoP: dpopProof(wallet.dpopKey, `${wallet.issuer}/${endpoint}`, { payload: { nonce } }),
+  });
+  const pushed = await wallet.par({ scope: 'scope-card' }, await send('par'));
+  if (pushed.status !== 201) throw new Error(`par: ${pushed.text}`);
+  const code = await wallet.authorize(pushed.body.request_uri);
+  const answer = await wallet.redeemCode(code, {}, await send('token'));
+  if (answer.status !== 200) throw new Error(`token: ${answer.text}`);
+  return answer.body.access_token as string;
+}

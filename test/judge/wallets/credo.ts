@@ -20,8 +20,7 @@ export class Credo implements JudgedWallet {
   readonly tool = {
     name: 'Credo',
     version: versionOf(),
-    about:
-      'the framework of the OpenWallet Foundation, which checks issuers and verifiers by their authorities',
+    about: 'the framework of the OpenWallet Foundation, which checks issuers and verifiers by their authorities',
   };
   readonly issuedElsewhere = ['haip', 'eu'] as const;
   readonly #wallets: CredoWallets;

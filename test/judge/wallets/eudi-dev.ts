@@ -119,12 +119,7 @@ export class EudiDev implements JudgedWallet {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async call(
-    method: string,
-    path: string,
-    body?: object,
-    headers: Record<string, string> = {},
-  ): Promise<Members> {
+  async call(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Members> {
     const answer = await fetch(this.#address + path, {
       method,
       headers: { 'Content-Type': 'application/json', ...headers },
@@ -132,8 +127,7 @@ export class EudiDev implements JudgedWallet {
       signal: AbortSignal.timeout(CALL_SECONDS * 1000),
     });
     const text = await answer.text();
-    const said =
-      text.startsWith('{') || text.startsWith('[') ? (JSON.parse(text) as Members) : { error: text };
+    const said = text.startsWith('{') || text.startsWith('[') ? (JSON.parse(text) as Members) : { error: text };
     if (!answer.ok) throw new Error(`eudi-dev: ${said['error_description'] ?? said['error'] ?? text}`);
     return text === '' ? {} : said;
   }
@@ -145,15 +139,9 @@ export class EudiDev implements JudgedWallet {
     writeFileSync(files.list, trustList);
     const options = ['validate', '--no-color', '--trust-list', files.list, ...(haip ? ['--haip'] : [])];
     const environment = { HOME: this.#folder, EUDI_DEV_HOME: this.#folder };
-    const { code, output } = await runProgram(
-      this.#program,
-      [...options, files.credential],
-      CALL_SECONDS,
-      environment,
-    );
+    const { code, output } = await runProgram(this.#program, [...options, files.credential], CALL_SECONDS, environment);
     // What it only reports about HAIP is a finding all the same.
-    if (code !== 0 || /✗|⚠|HAIP 1\.0: (?!no findings)/.test(output))
-      throw new Error(`eudi-dev validate: ${output}`);
+    if (code !== 0 || /✗|⚠|HAIP 1\.0: (?!no findings)/.test(output)) throw new Error(`eudi-dev validate: ${output}`);
   }
 
   async #text(path: string): Promise<string> {

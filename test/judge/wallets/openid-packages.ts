@@ -23,8 +23,7 @@ export class OpenidPackages implements JudgedWallet {
   readonly tool = {
     name: '@openid4vc',
     version: versionOf('@openid4vc/openid4vci'),
-    about:
-      'the packages oauth2, openid4vci and openid4vp with jose; attestations come from a provider of the tests',
+    about: 'the packages oauth2, openid4vci and openid4vp with jose; attestations come from a provider of the tests',
   };
   readonly #authorities: Authorities;
 

@@ -1,5 +1,13 @@
 import { createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
+import sinon from 'sinon';
+import { PruneAuditLog } from '../../../application/audit/prune-audit-log.ts';
+import { PIECE, VerificationQuery, VerifyChain } from '../../../application/audit/verify-chain.ts';
+import type { Caller } from '../../../application/caller.ts';
+import type { Log } from '../../../application/ports/log.ts';
+import type { AuditQuery } from '../../../application/ports/repositories.ts';
+import type { ServiceSettings } from '../../../application/ports/settings.ts';
+import type { Store } from '../../../application/ports/store.ts';
 import {
   type Actor,
   type AuditChange,
@@ -7,11 +15,13 @@ import {
   detailOf,
   nameOf,
   SERVICE_SCOPE,
+  SYSTEM,
 } from '../../../domain/audit/audit-entry.ts';
 import { type AuditHead, append, begin, extend, sealHead, settle } from '../../../domain/audit/chain.ts';
-import { checkEnd, checkEntries, START } from '../../../domain/audit/check-chain.ts';
 import { hmacs, type MacKey } from '../../../domain/audit/macs.ts';
+import { START, verifyEnd, verifyEntries } from '../../../domain/audit/verify-entries.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { ACME, type AdministrationWorld, anAdministration, endOf, ROOT } from '../administrators.ts';
 
 const SCOPE = 'acme';
 const AT = new Date('2027-01-15T08:00:00Z');
@@ -24,10 +34,7 @@ const noted = (target: string, by: Actor = 'system') => ({ by, at: AT, change: c
 type Chain = { readonly entries: readonly AuditEntry[]; readonly head: AuditHead };
 
 /** What a writer makes of a chain with these entries and this head. */
-function extended(
-  { entries, head }: { entries: readonly AuditEntry[]; head: AuditHead | undefined },
-  ...targets: string[]
-): Chain {
+function extended({ entries, head }: { entries: readonly AuditEntry[]; head: AuditHead | undefined }, ...targets: string[]): Chain {
   const found = { head, lastSequence: entries.at(-1)?.sequence ?? 0 };
   const added = extend(
     macs,
@@ -41,13 +48,9 @@ function extended(
 const chainOf = (...targets: string[]) => extended({ entries: [], head: undefined }, ...targets);
 
 /** What a walk over a chain finds first: the fault of an entry, else that of the end. */
-function faultOf(
-  { entries, head }: { entries: readonly AuditEntry[]; head: AuditHead | undefined },
-  verifier = macs,
-  scope = SCOPE,
-) {
-  const { progress, fault } = checkEntries(verifier, scope, START, entries);
-  return fault ?? checkEnd(verifier, scope, progress, head);
+function faultOf({ entries, head }: { entries: readonly AuditEntry[]; head: AuditHead | undefined }, verifier = macs, scope = SCOPE) {
+  const { progress, fault } = verifyEntries(verifier, scope, START, entries);
+  return fault ?? verifyEnd(verifier, scope, progress, head);
 }
 
 const briefly = (...walk: Parameters<typeof faultOf>) => {
@@ -78,10 +81,7 @@ describe('A chain of the audit log', () => {
 
   it('says who asked for what, in which request', () => {
     const by = { clientId: 'admin', tenantId: SCOPE as TenantId, requestId: 'r-1' };
-    const { entries } = extend(macs, SCOPE, { head: undefined, lastSequence: 0 }, [
-      noted('a', by),
-      noted('b'),
-    ]);
+    const { entries } = extend(macs, SCOPE, { head: undefined, lastSequence: 0 }, [noted('a', by), noted('b')]);
     expect(entries.map(({ actor }) => actor)).to.deep.equal(['admin', 'system']);
     expect(entries.map((entry) => detailOf(entry).requestId)).to.deep.equal(['r-1', undefined]);
   });
@@ -105,28 +105,12 @@ describe('What somebody did to a chain of the audit log', () => {
   const altered = { ...b, target: 'x' };
   const shorter = chainOf('a', 'b');
   const unlinked = append(macs, SCOPE, { sequence: 1, hash: '' }, [noted('b')]);
-  const cases: readonly (readonly [
-    string,
-    Partial<{ entries: AuditEntry[]; head: AuditHead | undefined }>,
-    string,
-  ])[] = [
-    [
-      'an entry that was altered',
-      { entries: [a, altered, c, d] },
-      'altered 2: entry 2 was altered or put there',
-    ],
-    [
-      'an entry that was made earlier than it says',
-      { entries: [a, { ...b, at: new Date(0) }, c, d] },
-      'altered 2',
-    ],
+  const cases: readonly (readonly [string, Partial<{ entries: AuditEntry[]; head: AuditHead | undefined }>, string])[] = [
+    ['an entry that was altered', { entries: [a, altered, c, d] }, 'altered 2: entry 2 was altered or put there'],
+    ['an entry that was made earlier than it says', { entries: [a, { ...b, at: new Date(0) }, c, d] }, 'altered 2'],
     ['an entry taken from the middle', { entries: [a, c, d] }, 'removed 2: entry 2 is missing'],
     ['an entry that follows nothing', { entries: [a, ...unlinked.entries] }, 'altered 2'],
-    [
-      'two entries taken from the middle',
-      { entries: [a, d] },
-      'removed 2: entry 2 and all up to 3 are missing',
-    ],
+    ['two entries taken from the middle', { entries: [a, d] }, 'removed 2: entry 2 and all up to 3 are missing'],
     ['the first entry taken away', { entries: [b, c, d] }, 'removed 1: entry 1 is missing'],
     [
       'an entry taken away and those after it counted anew',
@@ -139,37 +123,17 @@ describe('What somebody did to a chain of the audit log', () => {
       'reordered 2: entry 2 stood in another place',
     ],
     ['the last entry taken away', { entries: [a, b, c] }, 'truncated 4: entry 4 is missing at the end'],
-    [
-      'more taken off the end',
-      { entries: [a] },
-      'truncated 2: entry 2 and all up to 4 are missing at the end',
-    ],
-    [
-      'all entries taken away',
-      { entries: [] },
-      'truncated 1: entry 1 and all up to 4 are missing at the end',
-    ],
+    ['more taken off the end', { entries: [a] }, 'truncated 2: entry 2 and all up to 4 are missing at the end'],
+    ['all entries taken away', { entries: [] }, 'truncated 1: entry 1 and all up to 4 are missing at the end'],
     ['no head', { head: undefined }, 'head_altered 4: the head of the chain is missing'],
-    [
-      'a head of another end',
-      { head: { ...head, hash: a.hash } },
-      'head_altered 5: the head was altered; entries after 4',
-    ],
+    ['a head of another end', { head: { ...head, hash: a.hash } }, 'head_altered 5: the head was altered; entries after 4'],
     [
       'a genuine head about another entry',
       { head: sealHead(macs, SCOPE, { sequence: 4, hash: c.hash }) },
       'head_altered 4: the head is about another entry 4',
     ],
-    [
-      'the head of another chain',
-      { head: sealHead(macs, 'bravo', head) },
-      'head_altered 5: the head was altered',
-    ],
-    [
-      'a head of a former secret',
-      { head: sealHead(hmacs([keyOf('former')]), SCOPE, head) },
-      'unknown_key 5: the head was made under',
-    ],
+    ['the head of another chain', { head: sealHead(macs, 'bravo', head) }, 'head_altered 5: the head was altered'],
+    ['a head of a former secret', { head: sealHead(hmacs([keyOf('former')]), SCOPE, head) }, 'unknown_key 5: the head was made under'],
   ];
   for (const [what, changes, found] of cases) {
     it(`is found: ${what}`, () => {
@@ -179,9 +143,7 @@ describe('What somebody did to a chain of the audit log', () => {
 
   it('is not told from a secret that is not configured', () => {
     const other = hmacs([keyOf('another')]);
-    expect(briefly(whole, other)).to.contain(
-      'unknown_key 1: entry 1 was made under a MASTER_SECRET that is not configured',
-    );
+    expect(briefly(whole, other)).to.contain('unknown_key 1: entry 1 was made under a MASTER_SECRET that is not configured');
     const both = hmacs([keyOf('another'), keyOf('present')]);
     expect(briefly(whole, both)).to.equal(undefined);
     const retired = hmacs([keyOf('another')], [keyOf('present')]);
@@ -190,19 +152,13 @@ describe('What somebody did to a chain of the audit log', () => {
 
   it('is not hidden by an entry with a code of its own', () => {
     for (const hash of ['', 'present.', 'present.x', `${a.hash}x`, b.hash]) {
-      expect(briefly({ ...whole, entries: [{ ...a, hash }, b, c, d] }), hash).to.match(
-        /^(altered|unknown_key) 1/,
-      );
+      expect(briefly({ ...whole, entries: [{ ...a, hash }, b, c, d] }), hash).to.match(/^(altered|unknown_key) 1/);
     }
   });
 
   for (const [what, found, said] of [
     ['a head that is gone', { head: undefined, lastSequence: 2 }, 'the head is missing'],
-    [
-      'a head that was altered',
-      { head: { ...shorter.head, seal: 'present.x' }, lastSequence: 2 },
-      'the head was altered',
-    ],
+    ['a head that was altered', { head: { ...shorter.head, seal: 'present.x' }, lastSequence: 2 }, 'the head was altered'],
     [
       'a head of another secret',
       { head: { ...shorter.head, seal: 'other.x' }, lastSequence: 2 },
@@ -229,12 +185,229 @@ describe('What somebody did to a chain of the audit log', () => {
 
   it('stays found after somebody went on with the chain', () => {
     const without = { entries: shorter.entries, head: undefined };
-    expect(briefly(extended(without, 'c'))).to.equal(
-      'noted 3: before entry 3 the service found that the head is missing',
-    );
+    expect(briefly(extended(without, 'c'))).to.equal('noted 3: before entry 3 the service found that the head is missing');
     const altered = { entries: [...shorter.entries], head: { ...shorter.head, hash: 'x' } };
     expect(briefly(extended(altered, 'c'))).to.contain('altered 3');
     const forged = { ...c, action: 'broken' as const };
     expect(briefly({ ...whole, entries: [a, b, forged, d] }), 'made by nobody').to.contain('altered 3');
+  });
+});
+
+const strangers = hmacs([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 2)) }]);
+const LENGTH = 2 * PIECE + 500;
+const CHANGE = { action: 'changed', kind: 'tenant', target: 'acme', changes: [] } as const;
+
+let world: AdministrationWorld;
+
+describe('The audit log, verified piece by piece', () => {
+  const macs = hmacs([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
+  const AT = new Date('2026-06-01T00:00:00Z');
+  const LONG = append(
+    macs,
+    ACME,
+    { sequence: 0, hash: '' },
+    Array.from({ length: LENGTH }, () => ({ by: SYSTEM, at: AT, change: CHANGE })),
+  );
+  const SERVICE = begin(macs, 0, AT);
+
+  type Chain = { readonly entries: readonly AuditEntry[]; readonly head: AuditHead | undefined };
+
+  /** Reads as a store does, by the two chains that there are. */
+  function storeOf(own: Chain, service: Chain = SERVICE): Store {
+    const audit = ({ entries, head }: Chain) => ({
+      head: async () => head,
+      list: async ({ after = 0, limit, kind, action, target, ascending }: AuditQuery) => {
+        const found = entries.filter(
+          (entry) =>
+            (ascending ? entry.sequence > after : true) &&
+            (kind ?? entry.kind) === entry.kind &&
+            (action ?? entry.action) === entry.action &&
+            (target ?? entry.target) === entry.target,
+        );
+        return (ascending ? found : found.toReversed()).slice(0, limit);
+      },
+    });
+    const { store } = world;
+    return {
+      forService: (work: (all: object) => unknown) => work({ audit: audit(service) }),
+      forTenant: async (id: typeof ACME, work: (all: object) => unknown) =>
+        work({
+          audit: audit(own),
+          tenant: { get: () => store.forTenant(id, ({ tenant }) => tenant.get()) },
+        }),
+    } as unknown as Store;
+  }
+
+  let admin: Caller;
+  beforeEach(async () => {
+    world = await anAdministration();
+    admin = world.caller(['clients:manage']);
+  });
+
+  const verify = (store: Store, query: object = {}, by: Caller = admin) =>
+    new VerifyChain({ store, auditCodes: { macs } }).execute(by, VerificationQuery.parse(query));
+  /** As whoever presses the button gets it. */
+  async function toTheEnd(store: Store) {
+    const seen: number[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const piece = await verify(store, cursor === undefined ? {} : { cursor });
+      seen.push(piece.verified);
+      if (piece.status !== 'unfinished') return { ...piece, seen };
+      ({ next: cursor } = piece);
+    }
+  }
+  const altered = (...sequences: readonly number[]): Chain => ({
+    ...LONG,
+    entries: LONG.entries.map((entry) => (sequences.includes(entry.sequence) ? { ...entry, actor: 'somebody' } : entry)),
+  });
+  const without = (...sequences: readonly number[]): Chain => ({
+    ...LONG,
+    entries: LONG.entries.filter(({ sequence }) => !sequences.includes(sequence)),
+  });
+
+  it('is whole after as many calls as it has pieces, each no longer than the others', async () => {
+    const { status, seen, length, fault } = await toTheEnd(storeOf(LONG));
+    expect({ status, seen, length, fault }).to.deep.equal({
+      status: 'whole',
+      seen: [PIECE, 2 * PIECE, LENGTH],
+      length: LENGTH,
+      fault: undefined,
+    });
+  });
+
+  const broken: [string, () => Chain, readonly [string, number]][] = [
+    ['an entry of the first piece was altered', () => altered(7), ['altered', 7]],
+    ['two were altered: the first is told', () => altered(3_000, 4_000), ['altered', 3_000]],
+    ['the last of a piece was altered', () => altered(PIECE), ['altered', PIECE]],
+    ['the first of a piece was altered', () => altered(PIECE + 1), ['altered', PIECE + 1]],
+    ['one at the seam of two pieces is missing', () => without(PIECE + 1), ['removed', PIECE + 1]],
+    ['the last one is missing', () => without(LENGTH), ['truncated', LENGTH]],
+    ['the head was altered', () => ({ ...LONG, head: sealHead(strangers, ACME, LONG.head) }), ['head_altered', LENGTH + 1]],
+    ['the head is missing', () => ({ ...LONG, head: undefined }), ['head_altered', LENGTH]],
+    ['the head is an older one', () => ({ ...LONG, head: sealHead(macs, ACME, LONG.entries[99] as AuditEntry) }), ['head_outdated', 101]],
+  ];
+  for (const [what, chain, [kind, sequence]] of broken)
+    it(`is broken where ${what}`, async () => {
+      const { status, fault, next } = await toTheEnd(storeOf(chain()));
+      expect([status, fault?.kind, fault?.sequence, next]).to.deep.equal(['broken', kind, sequence, undefined]);
+    });
+
+  it('is broken where entries go between two calls', async () => {
+    const { next } = await verify(storeOf(LONG));
+    const short = {
+      entries: LONG.entries.slice(0, 10),
+      head: sealHead(macs, ACME, LONG.entries[9] as AuditEntry),
+    };
+    const { status, fault } = await verify(storeOf(short), { cursor: next });
+    expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'truncated', 11]);
+  });
+
+  it('goes on behind what is kept no longer, also where that grew between two calls', async () => {
+    const last = LONG.entries[2_999] as AuditEntry;
+    const { sequence, hash } = last;
+    const of = { tenantId: ACME, sequence, hash };
+    const change = { action: 'pruned', kind: 'audit-log', target: ACME, changes: [] } as const;
+    const pruned = append(macs, SERVICE_SCOPE, SERVICE.head, [{ by: SYSTEM, at: AT, change, of }]);
+    const service = { entries: [...SERVICE.entries, ...pruned.entries], head: pruned.head };
+    const left = { ...LONG, entries: LONG.entries.filter((entry) => entry.sequence > sequence) };
+    expect((await toTheEnd(storeOf(left, service))).status).to.equal('whole');
+    const { next } = await verify(storeOf(LONG));
+    const { status, verified } = await verify(storeOf(left, service), { cursor: next });
+    expect([status, verified]).to.deep.equal(['whole', LENGTH]);
+  });
+
+  it('is that of the service for who manages tenants, with what only an operator can judge', async () => {
+    const old = begin(macs, 3, AT);
+    const { status, verified, warning } = await verify(storeOf(LONG, old), {}, ROOT);
+    expect([status, verified]).to.deep.equal(['whole', 1]);
+    expect(warning).to.match(/there were 3 tenants already/);
+    expect((await verify(storeOf(LONG), { tenant: ACME }, ROOT)).verified).to.equal(PIECE);
+  });
+
+  const refusals: [string, object, () => Caller, string][] = [
+    ['another tenant', { tenant: 'other' }, () => admin, 'not_found'],
+    ['a tenant that is not there', { tenant: 'nobody' }, () => ROOT, 'not_found'],
+    [
+      'a client that is restricted to some credentials',
+      {},
+      () => world.caller(['clients:manage'], { allowedIssuanceConfigs: ['card'] }),
+      'forbidden',
+    ],
+    ['a cursor that nobody was given', { cursor: 'nonsense' }, () => admin, 'invalid_input cursor'],
+    ['a cursor without a hash', { cursor: '5' }, () => admin, 'invalid_input cursor'],
+  ];
+  for (const [what, query, by, end] of refusals)
+    it(`is refused to ${what}: ${end}`, async () => {
+      expect(await endOf(verify(storeOf(LONG), query, by()))).to.equal(end);
+    });
+
+  it('believes no cursor with a hash of somebody else', async () => {
+    const { status, fault } = await verify(storeOf(LONG), { cursor: '10.somebody-elses' });
+    expect([status, fault?.kind, fault?.sequence]).to.deep.equal(['broken', 'altered', 11]);
+  });
+});
+
+const DAY_MS = 86_400_000;
+const NOW = new Date('2026-06-01T00:00:00Z');
+const ago = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
+
+describe('Pruning audit logs', () => {
+  const ACME = 'acme' as TenantId;
+  const macs = hmacs([{ id: 'k', key: createSecretKey(Buffer.alloc(32, 1)) }]);
+
+  /** A log with an entry from each of so many days ago. */
+  function logOf(...days: readonly number[]): readonly AuditEntry[] {
+    const change = { action: 'changed', kind: 'tenant', target: 'acme', changes: [] } as const;
+    const additions = days.map((day) => ({ by: SYSTEM, at: ago(day), change }) as const);
+    return append(macs, ACME, { sequence: 0, hash: '' }, additions).entries;
+  }
+
+  const error = sinon.fake();
+  const prune = sinon.fake.resolves(undefined);
+  const removed = sinon.fake.resolves(2);
+  const due = sinon.fake.resolves([ACME]);
+  beforeEach(() => [error, prune, removed, due].forEach((fake) => void fake.resetHistory()));
+
+  const pruningOf = (entries: readonly AuditEntry[], auditKeepDays?: number, own = NOW) => {
+    const store = {
+      maintenance: { oldAuditLogs: due, removeAuditEntries: removed },
+      forService: (work: (all: object) => unknown) => work({ audit: { list: async () => [], prune } }),
+      forTenant: (_id: string, work: (all: object) => unknown) => work({ audit: { list: async () => entries } }),
+    } as unknown as Store;
+    const settings = { auditKeepDays } as ServiceSettings;
+    const log = { error } as unknown as Log;
+    return new PruneAuditLog({ store, settings, log, clock: { now: () => own }, auditCodes: { macs } });
+  };
+
+  it('do nothing unless it is configured', async () => {
+    expect(await pruningOf(logOf(99)).execute(NOW, 10)).to.deep.equal({ last: undefined, gone: 0 });
+    expect(due.callCount).to.equal(0);
+  });
+
+  it('end with the last entry that is old enough, which is noted before anything goes', async () => {
+    const entries = logOf(50, 40, 20, 45);
+    expect(await pruningOf(entries, 30).execute(NOW, 10)).to.deep.equal({ last: undefined, gone: 2 });
+    const { sequence, hash } = entries[1] as AuditEntry;
+    expect(prune.firstCall.args).to.deep.equal([ACME, { sequence, hash }]);
+    expect(removed.firstCall.args).to.deep.equal([ACME, 2, ago(30)]);
+    expect(prune.calledBefore(removed)).to.equal(true);
+    expect(due.firstCall.args, 'once a day at most').to.deep.equal([ago(31), 10, undefined]);
+  });
+
+  it('go by the earlier of two clocks', async () => {
+    await pruningOf(logOf(50), 30).execute(new Date('2066-01-01T00:00:00Z'), 10);
+    await pruningOf(logOf(50), 30, new Date('2066-01-01T00:00:00Z')).execute(NOW, 10);
+    expect(due.args.map(([before]) => before)).to.deep.equal([ago(31), ago(31)]);
+  });
+
+  it('leave a log as it is that is not as it was written, and say so', async () => {
+    const entries = logOf(50, 40).map((entry) => ({ ...entry, actor: 'somebody' }));
+    expect((await pruningOf(entries, 30).execute(NOW, 10)).gone).to.equal(0);
+    expect([prune.callCount, removed.callCount]).to.deep.equal([0, 0]);
+    expect(error.firstCall.args[1]).to.include({ tenantId: ACME, kind: 'altered' });
+  });
+
+  it('go on behind the last of a full batch', async () => {
+    expect((await pruningOf(logOf(50), 30).execute(NOW, 1)).last).to.equal(ACME);
   });
 });

@@ -1,24 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { LRUCache } from 'lru-cache';
+import { PublishedTexts } from '../../../adapters/http/output/published-texts.ts';
+import type { Reply } from '../../../adapters/http/route.ts';
 import { ClearCaches, GetCacheStats } from '../../../application/caches/caches.ts';
+import { RevocationLists } from '../../../application/certificate-status/revocation-lists.ts';
 import { AuthorityPublisher } from '../../../application/keys/publish-authorities.ts';
-import { RevocationLists } from '../../../application/revocation/revocation-lists.ts';
+import { ClientKeys } from '../../../application/oauth/client-keys.ts';
+import type { TenantVersions } from '../../../application/ports/maintenance.ts';
+import { Remote, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { createKeyedQueue } from '../../../application/queues/keyed-queue.ts';
 import { RemoteStatusLists } from '../../../application/status-lists/remote-status-lists.ts';
+import { boundedBytes, setCacheMemory } from '../../../application/tenant-cache/bounded.ts';
+import { sizeOf } from '../../../application/tenant-cache/size-of.ts';
+import { ValuesOfTenants } from '../../../application/tenant-cache/values-of-tenants.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
-import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
-import { type AdministrationWorld, anAdministration } from '../administration/kit.ts';
-import { ACME } from '../administration/world.ts';
+import type { OpenedAssertion } from '../../../domain/oauth/client-assertion.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { inlineTrustLists } from '../../support/fakes.ts';
+import { ACME, type AdministrationWorld, anAdministration } from '../administrators.ts';
 
 describe('Copies of the lists of others', () => {
   let world: AdministrationWorld;
   const caller = () => world.caller(['presentation:manage']);
   const release = (sequenceNumber: number) =>
-    world.store
-      .lists(ACME)
-      .noteRelease('list', { sequenceNumber, contentHash: `${sequenceNumber}` }, world.clock.now());
+    world.store.lists(ACME).noteRelease('list', { sequenceNumber, contentHash: `${sequenceNumber}` }, world.clock.now());
   const noted = async () => {
-    const entries = await world.store.forTenant(ACME, ({ audit }) =>
-      audit.list({ limit: 100, kind: 'cache' }),
-    );
+    const entries = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 100, kind: 'cache' }));
     return entries.map(({ action, target }) => [action, target]);
   };
 
@@ -42,12 +53,7 @@ describe('Copies of the lists of others', () => {
     expect(stats.revocationLists).to.deep.equal(ports.revocationLists.stats(ACME));
   });
 
-  const cases: [
-    string,
-    ('trust-lists' | 'status-lists' | 'revocation-lists')[],
-    { releases?: boolean },
-    boolean,
-  ][] = [
+  const cases: [string, ('trust-lists' | 'status-lists' | 'revocation-lists')[], { releases?: boolean }, boolean][] = [
     ['trust lists alone', ['trust-lists'], {}, true],
     ['status lists alone', ['status-lists'], {}, true],
     ['all', ['trust-lists', 'status-lists', 'revocation-lists'], {}, true],
@@ -56,12 +62,255 @@ describe('Copies of the lists of others', () => {
   for (const [what, lists, options, keepsReleases] of cases) {
     it(`are dropped in every process: ${what}`, async () => {
       await new ClearCaches(world).execute(caller(), lists, options);
-      expect(world.woken).to.deep.equal(
-        lists.map((each) => ({ type: 'cache', tenantId: ACME, lists: each })),
-      );
+      expect(world.woken).to.deep.equal(lists.map((each) => ({ type: 'cache', tenantId: ACME, lists: each })));
       expect((await release(1)).sequenceNumber, 'the newest that counts').to.equal(keepsReleases ? 7 : 1);
       const cleared = [...(keepsReleases ? [] : ['seen-releases']), lists.join(' ')];
       expect(await noted()).to.deep.equal(cleared.map((target) => ['cleared', target]));
     });
   }
+});
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const sources = globSync('{adapters,application,bootstrap,domain,config}/**/*.ts', { cwd: root });
+const sourceText = (path: string) => readFileSync(root + path, 'utf8');
+const withCaches = sources.filter((path) => sourceText(path).includes('new LRUCache'));
+
+/** What stands between the parentheses of each `new LRUCache(...)`. */
+function optionsOf(source: string): string[] {
+  return source
+    .split('new LRUCache')
+    .slice(1)
+    .map((rest) => {
+      const begin = rest.indexOf('(');
+      let depth = 0;
+      for (let at = begin; at < rest.length; at++) {
+        if (rest[at] === '(') depth++;
+        if (rest[at] === ')' && --depth === 0) return rest.slice(begin + 1, at);
+      }
+      return '';
+    });
+}
+
+const isBoundedByBytes = (options: string) =>
+  /\bboundedBytes\b/.test(options) || (/\bmaxSize\b/.test(options) && /\bsizeCalculation\b/.test(options) && !/=>\s*1\b/.test(options));
+
+describe('What is kept in memory', () => {
+  // Services that ran in this process had less.
+  before(() => setCacheMemory(472));
+
+  it('is bounded by bytes in every cache', () => {
+    expect(withCaches.length).to.be.greaterThan(15);
+    for (const path of withCaches) {
+      for (const options of optionsOf(sourceText(path))) expect(isBoundedByBytes(options), `${path}: ${options}`).to.equal(true);
+    }
+  });
+
+  it('would be noticed with a bound by number', () => {
+    expect(optionsOf('a = new LRUCache<A, B>({ max: f(1) }); new LRUCache(bounded(2))')).to.deep.equal(['{ max: f(1) }', 'bounded(2)']);
+    for (const options of ['{ max: 5 }', 'bounded(5)', '{ maxSize: 5, sizeCalculation: () => 1 }', '']) {
+      expect(isBoundedByBytes(options), options).to.equal(false);
+    }
+  });
+
+  it('is named on the page about memory, and nothing else is', () => {
+    const page = sourceText('docs/architecture/memory.md');
+    const named = [...page.matchAll(/^\|.*\| `([^`]+\.ts)` \|$/gm)].map(([, path]) => path);
+    expect([...new Set(named)].toSorted()).to.deep.equal(withCaches.toSorted());
+  });
+
+  it('counts keys and values', () => {
+    const cache = new LRUCache<string, object>(boundedBytes(1_000_000));
+    for (let index = 0; index < 100; index++) cache.set(`k${index}`, { text: 'x'.repeat(100_000) });
+    expect(cache.size).to.be.within(1, 10);
+    for (let index = 0; index < 100; index++) cache.set(`${'k'.repeat(50_000)}${index}`, {});
+    expect(cache.size).to.be.within(1, 10);
+    cache.set('huge', { text: 'x'.repeat(2_000_000) });
+    expect(cache.has('huge')).to.equal(false);
+  });
+
+  it('counts what was compiled by what it says of itself', () => {
+    expect(sizeOf(Object.assign(() => {}, { bytes: 70_000 }))).to.equal(70_000);
+    expect(sizeOf(() => {})).to.equal(2_000);
+  });
+
+  it('does not grow with the key sets that wallets publish', async () => {
+    const keys = Array.from({ length: 400 }, (_, index) => ({ kid: `${index}`, padding: 'x'.repeat(500) }));
+    const body = Buffer.from(JSON.stringify({ keys }));
+    class Publisher extends Remote {
+      calls = 0;
+      override refuses = () => false;
+      override async request(): Promise<RemoteResponse> {
+        this.calls++;
+        return { status: 200, contentType: 'application/json', body };
+      }
+    }
+    const remote = new Publisher();
+    const clientKeys = new ClientKeys({
+      remote,
+      clock: { now: () => new Date(0) },
+      log: { info() {}, warn() {}, error() {} } as never,
+    });
+    const ask = (index: number) =>
+      clientKeys.candidates(
+        'acme',
+        { jwks_uri: `https://w${index}.example` } as never,
+        { jws: { header: { kid: '1' } } } as unknown as OpenedAssertion,
+      );
+    for (let index = 0; index < 200; index++) await ask(index);
+    const before = remote.calls;
+    for (let index = 0; index < 100; index++) await ask(index);
+    expect(remote.calls - before, 'sets that were let go').to.be.greaterThan(90);
+  });
+
+  it('has room for so many that wait for one thing, and refuses the next', async () => {
+    const queue = createKeyedQueue(24);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = Array.from({ length: 24 }, () => queue.run('a', () => promise));
+    const refused = await queue.run('a', async () => {}).catch((error: unknown) => error);
+    expect(refused).to.include({ code: 'unavailable' });
+    expect(await queue.run('b', async () => 'free')).to.equal('free');
+    resolve();
+    await Promise.all(waiting);
+    expect(await queue.run('a', async () => 'free')).to.equal('free');
+  });
+});
+
+const TEXT = 'one of many words '.repeat(500);
+const reply = (text: string | Buffer): Reply => ({
+  status: 200,
+  text,
+  contentType: 'text/plain',
+  etag: '"1"',
+});
+const asked = (encoding: string) => ({ headers: { 'accept-encoding': encoding } });
+const textOf = (told: Reply) => ('text' in told ? told.text : undefined);
+const headerOf = (told: Reply, name: string) => told.headers?.[name];
+
+describe('Texts that are published', () => {
+  let texts: PublishedTexts;
+  beforeEach(() => {
+    setCacheMemory(472);
+    texts = new PublishedTexts();
+  });
+  after(() => setCacheMemory(472));
+
+  it('are compressed once for all who ask at the same time, and for who comes later', async () => {
+    const told = await Promise.all(Array.from({ length: 40 }, () => texts.answer(reply(TEXT), asked('gzip'))));
+    const [first] = told.map(textOf);
+    expect(gunzipSync(first as Buffer).toString()).to.equal(TEXT);
+    // The very same bytes, also for a text of equal content that was read anew.
+    expect(new Set(told.map(textOf)).size).to.equal(1);
+    expect(textOf(await texts.answer(reply(`${TEXT}`), asked('gzip')))).to.equal(first);
+    const kept = Buffer.from(TEXT);
+    expect(textOf(await texts.answer(reply(kept), asked('gzip')))).to.equal(first);
+    expect(textOf(await texts.answer(reply(kept), asked('gzip')))).to.equal(first);
+    expect(textOf(await texts.answer(reply(`${TEXT}!`), asked('gzip')))).to.not.equal(first);
+    expect(textOf(await texts.answer(reply(TEXT), asked('br')))).to.not.equal(first);
+  });
+
+  it('are sent as they are where that is no longer', async () => {
+    const dense = randomBytes(5_000);
+    const told = await texts.answer(reply(dense), asked('br, gzip'));
+    expect([textOf(told), headerOf(told, 'ETag'), headerOf(told, 'Content-Encoding')]).to.deep.equal([dense, '"1"', undefined]);
+    expect(headerOf(told, 'Vary')).to.equal('Accept-Encoding');
+  });
+
+  it('are sent as they are where they would push all others out of memory', async () => {
+    setCacheMemory(1);
+    const texts = new PublishedTexts();
+    const limit = Math.ceil((32 / 472) * 1024 * 1024) / 2;
+    const told = await texts.answer(reply('x'.repeat(limit + 1)), asked('gzip'));
+    expect(headerOf(told, 'Content-Encoding')).to.equal(undefined);
+    const below = await texts.answer(reply('x'.repeat(limit - 1)), asked('gzip'));
+    expect(headerOf(below, 'Content-Encoding')).to.equal('gzip');
+  });
+
+  it('are not what says that something failed', async () => {
+    const failed: Reply = { status: 406, json: { error: 'x'.repeat(5_000) } };
+    expect(await texts.answer(failed, asked('gzip'))).to.equal(failed);
+  });
+});
+
+describe('ValuesOfTenants', () => {
+  const ACME = 'acme' as TenantId;
+
+  let stored: TenantVersions;
+  let goBack: () => void;
+  /** Runs once, after the database has answered and before the answer arrives. */
+  let meanwhile: () => void;
+  let values: ValuesOfTenants<{ readonly name: string }>;
+  beforeEach(() => {
+    stored = { state: 'a', versions: [{ id: ACME, version: '1/7' }] };
+    meanwhile = () => {};
+    const maintenance = {
+      tenantVersions: async (state?: string) => {
+        const answer = state === stored.state ? undefined : stored;
+        meanwhile();
+        meanwhile = () => {};
+        return answer;
+      },
+    };
+    const onRewind = (forget: () => void) => {
+      goBack = forget;
+    };
+    values = new ValuesOfTenants({ maintenance, onRewind } as never, 1_000_000);
+  });
+  const only = () => {
+    const [tenant] = values.all();
+    if (tenant === undefined) throw new Error('there is a tenant');
+    return tenant;
+  };
+  /** The database was put back, and a change made another revision with the number of the lost one. */
+  const replaceHistory = () => {
+    goBack();
+    stored = { state: 'b', versions: [{ id: ACME, version: '1/7' }] };
+  };
+
+  it('keeps a value until the version of its tenant changes', async () => {
+    await values.refresh();
+    values.set(only(), { name: 'one' });
+    await values.refresh();
+    expect(values.get(only())).to.deep.equal({ name: 'one' });
+    stored = { state: 'b', versions: [{ id: ACME, version: '1/8' }] };
+    await values.refresh();
+    expect(values.get(only())).to.equal(undefined);
+  });
+
+  it('drops a value that was read before the database went back', async () => {
+    await values.refresh();
+    values.set(only(), { name: 'one' });
+    replaceHistory();
+    await values.refresh();
+    expect(values.get(only())).to.equal(undefined);
+  });
+
+  for (const isRefreshed of [false, true])
+    it(`keeps no value of a run that began before the database went back, ${isRefreshed ? 'after' : 'before'} the next refresh`, async () => {
+      await values.refresh();
+      const tenant = only();
+      replaceHistory();
+      if (isRefreshed) await values.refresh();
+      values.set(tenant, { name: 'of the lost future' });
+      await values.refresh();
+      expect(values.get(only())).to.equal(undefined);
+    });
+
+  it('reads the versions again when the database goes back during a refresh', async () => {
+    meanwhile = () => {
+      goBack();
+      stored = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
+    };
+    await values.refresh();
+    expect(values.all()).to.deep.equal([{ id: ACME, version: '1/6' }]);
+  });
+
+  it('reads the versions again when the database goes back while nothing changed', async () => {
+    await values.refresh();
+    meanwhile = () => {
+      goBack();
+      stored = { state: 'b', versions: [{ id: ACME, version: '1/6' }] };
+    };
+    await values.refresh();
+    expect(values.all()).to.deep.equal([{ id: ACME, version: '1/6' }]);
+  });
 });

@@ -1,10 +1,16 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { AuthenticateClient } from '../../../application/clients/authenticate-client.ts';
+import { ConsoleTickets } from '../../../application/console/console-tickets.ts';
+import { RedeemConsoleTicket } from '../../../application/console/redeem-console-ticket.ts';
+import type { AccessTokens } from '../../../application/ports/access-tokens.ts';
+import { parseExternalIdentity } from '../../../domain/clients/external-identity.ts';
 import type { Role } from '../../../domain/clients/role.ts';
+import { IMPORTER } from '../../../domain/clients/service-names.ts';
 import { Failure, type FailureCode } from '../../../domain/shared/failure.ts';
-import { ACME, codeOf } from '../administration/world.ts';
-import { aClientWorld, type ClientWorld, ROOT_SECRET } from './kit.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
+import { ACME, codeOf } from '../administrators.ts';
+import { aClientWorld, type ClientWorld, ROOT_SECRET, SHOP_SECRET } from './kit.ts';
 
 describe('AuthenticateClient', () => {
   let world: ClientWorld;
@@ -26,11 +32,7 @@ describe('AuthenticateClient', () => {
       'unauthenticated',
       () => world.tokenOf({ clientSince: world.since.getTime() - 1 }),
     ],
-    [
-      'a client that calls itself like its tenant',
-      'unauthenticated',
-      () => world.tokenOf({ clientId: ACME, roles: ['tenants:manage'] }),
-    ],
+    ['a client that calls itself like its tenant', 'unauthenticated', () => world.tokenOf({ clientId: ACME, roles: ['tenants:manage'] })],
   ];
   for (const [what, code, token] of refusals) {
     it(`refuses ${what}`, async () => {
@@ -157,5 +159,179 @@ describe('AuthenticateClient', () => {
       sinon.restore();
       expect(await codeOf(external(['issuance:offer'], same))).to.equal('unauthenticated');
     });
+  });
+});
+
+const RULES = { subjectClaim: 'tenant_id', actorClaim: 'sub', rolesClaim: undefined };
+const read = (client_id: string) => parseExternalIdentity({ tenant_id: 'acme', client_id }, RULES)?.clientId;
+
+describe('The client that a token of an external provider names', () => {
+  it('may have any name of RFC 6749', () => {
+    for (const name of ['shop', 'a b', 'https://shop.example/id?x=1', '~!"#', 'importer', 'x'.repeat(256)]) {
+      expect(read(name)).to.equal(name);
+    }
+  });
+
+  it('has no other characters in it, which a log or a database would stumble over', () => {
+    for (const name of ['a\u0000b', 'a\nb', '\u007f', 'shöp', 'a\u00a0b', '\u202eshop', '', 'x'.repeat(257)]) {
+      expect(read(name), JSON.stringify(name)).to.equal(undefined);
+    }
+  });
+
+  it('is not what the import of configuration files is called, or what reads like it', () => {
+    for (const name of [IMPORTER, 'Folder Import', 'folder  import', ' folder import', 'folder import ']) {
+      expect(read(name), name).to.equal(undefined);
+    }
+  });
+});
+
+describe('Who a token of an external provider is for', () => {
+  const of = (claims: JsonObject, rolesClaim?: string) =>
+    parseExternalIdentity({ tenant_id: 'acme', client_id: 'shop', ...claims }, { ...RULES, rolesClaim });
+
+  it('is told by its claims, or by nobody', () => {
+    expect(of({})).to.deep.equal({ subject: 'acme', clientId: 'shop', roles: [] });
+    const azp = parseExternalIdentity({ tenant_id: 'acme', azp: 'shop' }, RULES);
+    expect(azp?.clientId, 'as OpenID Connect has it').to.equal('shop');
+    for (const claims of [{ tenant_id: 7 }, { tenant_id: '' }, { tenant_id: 'x'.repeat(257) }, { client_id: 7 }]) {
+      expect(of(claims)).to.equal(undefined);
+    }
+    expect(parseExternalIdentity({ client_id: 'shop' }, RULES)).to.equal(undefined);
+    expect(parseExternalIdentity({ tenant_id: 'acme' }, RULES)).to.equal(undefined);
+  });
+
+  it('has the roles that are known, of the place that is meant', () => {
+    const [offer, manage] = ['issuance:offer', 'issuance:manage'];
+    const roles = [offer, 'uma_protection', offer, 7, manage];
+    expect(of({ roles })?.roles).to.deep.equal([offer, manage]);
+    expect(of({ realm_access: { roles } })?.roles).to.deep.equal([offer, manage]);
+    expect(of({ roles: [manage], realm_access: { roles: [offer] } })?.roles).to.deep.equal([manage]);
+    expect(of({ roles: [manage], a: { b: [offer] } }, 'a.b')?.roles).to.deep.equal([offer]);
+    expect(of({ roles: [manage] }, 'a.b')?.roles, 'and of no other place').to.deep.equal([]);
+  });
+
+  it('has no role of what is no list, or endless', () => {
+    const many = (count: number) => [...Array(count - 1).fill('x'), 'issuance:offer'];
+    expect(of({ roles: many(200) })?.roles).to.deep.equal(['issuance:offer']);
+    for (const roles of [many(201), 'issuance:offer', null]) expect(of({ roles })?.roles).to.deep.equal([]);
+  });
+});
+
+describe('The person that a token of an external provider names', () => {
+  const of = (sub: Json, clientId = 'shop', actorClaim = 'sub') =>
+    parseExternalIdentity({ tenant_id: 'acme', client_id: clientId, sub }, { ...RULES, actorClaim })?.person;
+
+  it('is the claim of OIDC_ACTOR_CLAIM, in letters of any language', () => {
+    expect(of('3f9c2d1e')).to.equal('3f9c2d1e');
+    expect(of('Zoë Müller')).to.equal('Zoë Müller');
+    expect(of('3f9c2d1e', 'shop', 'email')).to.equal(undefined);
+  });
+
+  it('is nobody for a client that calls for itself, and for a claim that is no text', () => {
+    for (const sub of ['shop', '', 7, null, ['a']]) expect(of(sub), JSON.stringify(sub)).to.equal(undefined);
+    expect(of('acme', 'shop', 'tenant_id')).to.equal(undefined);
+  });
+
+  it('is a hash of a name that would not fit into a log', () => {
+    const names = ['a\nb', 'a\u0000b', '\u202eanna', 'x'.repeat(101), 'x'.repeat(5000)].map((name) => of(name));
+    for (const name of names) expect(name).to.match(/^sha256:[\w-]{22}$/);
+    expect(new Set(names).size).to.equal(names.length);
+    expect(of('anna', 'x'.repeat(256))).to.equal(undefined);
+  });
+});
+
+describe('IssueAccessToken', () => {
+  let world: ClientWorld;
+
+  before(async () => {
+    world = await aClientWorld();
+  });
+  afterEach(() => sinon.restore());
+
+  it('gives a client a token for its tenant, which authenticates it', async () => {
+    const { token, expiresInSeconds } = await world.issue.execute('shop', SHOP_SECRET);
+    expect(expiresInSeconds).to.equal(3600);
+    const caller = await world.authenticate.execute(token);
+    expect(caller).to.deep.include({ tenantId: ACME, clientId: 'shop', roles: ['issuance:offer'] });
+  });
+
+  it('gives the account of the service a token that manages tenants', async () => {
+    const { token } = await world.issue.execute('root', ROOT_SECRET);
+    expect(await world.authenticate.execute(token)).to.deep.equal({
+      tenantId: null,
+      clientId: 'root',
+      roles: ['tenants:manage'],
+    });
+  });
+
+  const refusals: readonly [what: string, clientId: string, secret: string][] = [
+    ['a client of nobody', 'nobody', SHOP_SECRET],
+    ['a wrong secret', 'shop', 'another'],
+    ['no secret', 'shop', ''],
+    ['a wrong secret of the service', 'root', 'another'],
+  ];
+  for (const [what, clientId, secret] of refusals) {
+    it(`refuses ${what}`, async () => {
+      expect(await codeOf(world.issue.execute(clientId, secret))).to.equal('invalid_client');
+    });
+  }
+
+  it('takes as long for an unknown client as for a wrong secret', async () => {
+    const verify = sinon.spy(world.secrets, 'verify');
+    await codeOf(world.issue.execute('nobody', 'a guess'));
+    await codeOf(world.issue.execute('root', 'a guess'));
+    expect(verify.args).to.deep.equal([
+      ['a guess', '', 'nobody'],
+      ['a guess', '', 'root'],
+    ]);
+  });
+
+  it('refuses a client of a tenant that is suspended', async () => {
+    await world.suspend('suspended');
+    expect(await codeOf(world.issue.execute('shop', SHOP_SECRET))).to.equal('invalid_client');
+    await world.suspend('active');
+  });
+
+  it('passes on that too many secrets are under way', async () => {
+    sinon.stub(world.secrets, 'verify').rejects(new Failure('too_many_requests'));
+    expect(await codeOf(world.issue.execute('shop', 'a guess'))).to.equal('too_many_requests');
+  });
+
+  it('gives none where tokens come from somebody else', async () => {
+    sinon.stub(world.accessTokens, 'issuedElsewhere').value('https://login.example');
+    for (const clientId of ['shop', 'root'])
+      expect(await codeOf(world.issue.execute(clientId, ROOT_SECRET))).to.equal('unauthorized_client');
+  });
+});
+
+describe('A ticket for the console', () => {
+  let world: ClientWorld;
+  let tickets: ConsoleTickets;
+  beforeEach(async () => {
+    world = await aClientWorld();
+    tickets = new ConsoleTickets(world.clock, world.random);
+  });
+
+  const redeem = (ticket: string, accessTokens: AccessTokens = world.accessTokens) =>
+    new RedeemConsoleTicket({ ...world, tickets, accessTokens }).execute(ticket);
+
+  it('gives the token of the built-in client, once', async () => {
+    const ticket = tickets.issue();
+    const { token } = await redeem(ticket);
+    const access = await world.accessTokens.verify(token);
+    expect(access).to.deep.include({ clientId: 'root', subject: 'root', roles: ['tenants:manage'] });
+    expect(await codeOf(redeem(ticket))).to.equal('unauthenticated');
+  });
+
+  it('gives nothing when nobody gave it out, or after half an hour', async () => {
+    expect(await codeOf(redeem('a guess'))).to.equal('unauthenticated');
+    const ticket = tickets.issue();
+    world.clock.forward(30 * 60_000);
+    expect(await codeOf(redeem(ticket))).to.equal('unauthenticated');
+  });
+
+  it('gives nothing where a provider gives tokens', async () => {
+    const elsewhere = { issuedElsewhere: 'https://id.example' } as AccessTokens;
+    expect(await codeOf(redeem(tickets.issue(), elsewhere))).to.equal('unauthenticated');
   });
 });

@@ -5,7 +5,7 @@ import { IssueAccessToken } from '../../../application/clients/issue-access-toke
 import type { Client } from '../../../domain/clients/client.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import type { Tenant } from '../../../domain/tenants/tenant.ts';
-import { ACME, aWorld } from '../administration/world.ts';
+import { ACME, aWorld } from '../administrators.ts';
 
 export const ROOT_SECRET = 'the secret of the root client';
 export const SHOP_SECRET = 'the secret of the shop';
@@ -28,13 +28,9 @@ export async function aClientWorld() {
     return world.store.forTenant(ACME, ({ clients }) => clients.add(client), { by: 'system' });
   };
   const change = (roles: Role[]) =>
-    world.store.forTenant(
-      ACME,
-      async ({ clients }) => clients.save({ ...(await clients.get('shop')), roles }),
-      {
-        by: 'system',
-      },
-    );
+    world.store.forTenant(ACME, async ({ clients }) => clients.save({ ...(await clients.get('shop')), roles }), {
+      by: 'system',
+    });
   const suspend = (status: Tenant['status']) =>
     world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status }), {
       by: 'system',
@@ -53,8 +49,7 @@ export async function aClientWorld() {
     /** A token of `shop`. */
     tokenOf: (changes: Partial<Parameters<LocalAccessTokens['issue']>[0]> = {}) => {
       const claims = { subject: ACME as string, clientId: 'shop', roles: ['issuance:offer'] as Role[] };
-      return accessTokens.issue({ ...claims, clientSince: since.getTime(), secretRevision: 0, ...changes })
-        .token;
+      return accessTokens.issue({ ...claims, clientSince: since.getTime(), secretRevision: 0, ...changes }).token;
     },
   };
 }

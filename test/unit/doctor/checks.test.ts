@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { useFakeTimers } from 'sinon';
 import { checkClock } from '../../../bootstrap/doctor/database-check.ts';
 import { checkDefaults } from '../../../bootstrap/doctor/defaults-check.ts';
-import { daysUntil, type Finding, made } from '../../../bootstrap/doctor/finding.ts';
+import { daysUntil, type Finding, made, ok } from '../../../bootstrap/doctor/finding.ts';
 import { checkMachine, type Machine } from '../../../bootstrap/doctor/machine-check.ts';
 import { checkSettings } from '../../../bootstrap/doctor/settings-check.ts';
 import { endingOf } from '../../../bootstrap/doctor/stored-check.ts';
@@ -20,8 +21,7 @@ const VALID = {
   DATA_FOLDER: '/nowhere/at/all',
   DATABASE_URL: 'postgres://vidimus:hidden-word@127.0.0.1:5432/vidimus',
 };
-const summary = (findings: readonly Finding[]) =>
-  findings.map(({ outcome, message }) => `${outcome}: ${message}`).join('\n');
+const summary = (findings: readonly Finding[]) => findings.map(({ outcome, message }) => `${outcome}: ${message}`).join('\n');
 
 describe('the doctor, about defaults', () => {
   const judge = (changes: Record<string, string>) => checkDefaults(readSettings({ ...VALID, ...changes }));
@@ -40,11 +40,7 @@ describe('the doctor, about defaults', () => {
     ['the mode is another one', { NODE_ENV: 'development' }, 'NODE_ENV is not production'],
     ['an address is http', { NODE_ENV: 'development', PUBLIC_URL: 'http://id.acme.example' }, 'is http'],
     ['nobody else reaches it', { PUBLIC_URL: 'https://localhost' }, 'no wallet reaches'],
-    [
-      'the database is read along',
-      { DATABASE_URL: 'postgres://u:hidden-word@db.acme.example/v' },
-      'db.acme.example',
-    ],
+    ['the database is read along', { DATABASE_URL: 'postgres://u:hidden-word@db.acme.example/v' }, 'db.acme.example'],
     ['the broker is read along', { AMQP_URL: 'amqp://u:hidden-word@mq.acme.example' }, 'mq.acme.example'],
     ['everything may be called', { OUTBOUND_ALLOW: '0.0.0.0/0' }, 'OUTBOUND_ALLOW has 0.0.0.0/0'],
     ['nothing is limited', { RATE_LIMIT_TOKEN: '0' }, 'RATE_LIMIT_TOKEN is 0'],
@@ -64,9 +60,7 @@ describe('the doctor, about defaults', () => {
 describe('the doctor, about settings', () => {
   it('says that an environment without any is not that of a service', () => {
     const found = (environment: Record<string, string>) =>
-      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) =>
-        message.includes('none is in this environment'),
-      );
+      checkSettings({ PATH: '/bin', ...environment }).findings.filter(({ message }) => message.includes('none is in this environment'));
     expect(found({}).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
     expect(found({ MASTER_SECRET: '' }).map(({ outcome }) => outcome)).to.deep.equal(['warning']);
     expect(found({ PORT: '3000' })).to.deep.equal([]);
@@ -100,8 +94,7 @@ describe('the doctor, about the machine', () => {
       ...good,
       ...machine,
     });
-  const of = (check: string, findings: readonly Finding[]) =>
-    findings.find((finding) => finding.check === check)?.outcome;
+  const of = (check: string, findings: readonly Finding[]) => findings.find((finding) => finding.check === check)?.outcome;
 
   it('is content with one that suffices', () => {
     expect(judge({}).map(({ outcome }) => outcome)).to.deep.equal(['ok', 'ok', 'ok', 'ok']);
@@ -161,16 +154,8 @@ describe('the doctor, about time', () => {
     ['nothing of one that lasts', chain(300, 3000), []],
     ['that a certificate ends soon', chain(29, 3000), ['warning']],
     ['nothing where it renews itself', chain(29, 3000, { rotationEnabled: true }), []],
-    [
-      'that one from outside ends, which nothing renews',
-      chain(29, undefined, { rotationEnabled: true }),
-      ['warning'],
-    ],
-    [
-      'that one has ended, although it was to renew itself',
-      chain(-1, 3000, { rotationEnabled: true }),
-      ['fault'],
-    ],
+    ['that one from outside ends, which nothing renews', chain(29, undefined, { rotationEnabled: true }), ['warning']],
+    ['that one has ended, although it was to renew itself', chain(-1, 3000, { rotationEnabled: true }), ['fault']],
     ['that an authority ends', chain(300, 10), ['warning']],
     ['nothing of one that signs nothing', chain(-1, undefined, { usages: [] }), []],
   ] as const) {
@@ -182,9 +167,7 @@ describe('the doctor, about time', () => {
   }
 
   it('lets nobody else write to the terminal: what answers elsewhere is quoted in findings', async () => {
-    const [broken] = await made('x', () =>
-      Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')),
-    );
+    const [broken] = await made('x', () => Promise.reject(new Error('\u001b[2J\u001b]0;ok\u0007 all\nFAULT\u202e')));
     expect(broken?.message).to.equal('could not be looked at: ?[2J?]0;ok? all?FAULT?');
   });
 
@@ -192,5 +175,21 @@ describe('the doctor, about time', () => {
     const [finding] = await made('broker', () => Promise.reject(new Error('no way')));
     expect(finding).to.include({ check: 'broker', outcome: 'fault' });
     expect(finding?.message).to.include('no way');
+  });
+
+  it('takes a check that asks another process for broken after 20 seconds, and waits for one that only reads files', async () => {
+    const timers = useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const afterAMinute = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 60_000));
+        return [ok('x', 'done')];
+      };
+      const [asked, read] = [made('broker', afterAMinute), made('configuration', afterAMinute, null)];
+      await timers.tickAsync(60_000);
+      expect((await asked)[0]?.message).to.include('no answer in time');
+      expect((await read)[0]?.message).to.equal('done');
+    } finally {
+      timers.restore();
+    }
   });
 });

@@ -1,12 +1,25 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import { NodeRandom } from '../../../adapters/system/random.ts';
 import { RelayEvents } from '../../../application/events/relay-events.ts';
+import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
+import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { EventPublisher, type SessionNotice } from '../../../application/ports/event-publisher.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
+import type { Task } from '../../../application/ports/work-queue.ts';
+import { FetchedLists, keyOf } from '../../../application/trust-lists/fetched-lists.ts';
+import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
+import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
+import { CreateTrustList, GetTrustList } from '../../../application/trust-lists/trust-lists.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
+import { thumbprint } from '../../../domain/shared/jwk.ts';
 import { addTenant, aSession, NOW } from '../../contract/store/builders.ts';
-import { stepsOf } from '../../contract/store/steps.ts';
+import { sessionOpening, stepsOf } from '../../contract/store/steps.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { ACME, aWorld, type World } from '../administrators.ts';
+import { SetClock } from '../verification/kit.ts';
 
 class Subscriber extends EventPublisher {
   override tellHeldList = async (): Promise<boolean> => true;
@@ -42,6 +55,8 @@ class KeptLog extends Log {
   }
 }
 
+const random = new NodeRandom();
+
 describe('Handing on the event log', () => {
   let store: MemoryStore;
   let subscriber: Subscriber;
@@ -56,10 +71,10 @@ describe('Handing on the event log', () => {
     relay = another();
     await relay.begin();
   });
-  const another = () => new RelayEvents({ eventLog: store.maintenance, publisher: subscriber, log });
+  const another = () => new RelayEvents({ eventLog: store.maintenance, publisher: subscriber, log, random });
   const open = async () => {
     const session = aSession(tenantId, { request: null });
-    await stepsOf(store, tenantId).openSession(session);
+    await stepsOf(store, tenantId).commit(sessionOpening(session));
     return session;
   };
   const fetch = (session: Session) => stepsOf(store, tenantId).fetchSession(session.publicId, NOW);
@@ -112,13 +127,11 @@ describe('Handing on the event log', () => {
       ...store.maintenance,
       async nextEvents(...asked: Parameters<typeof store.maintenance.nextEvents>) {
         const batch = await store.maintenance.nextEvents(...asked);
-        const events = batch?.events.map((event) =>
-          event.sessionId === gone.id ? { ...event, kind: undefined } : event,
-        );
+        const events = batch?.events.map((event) => (event.sessionId === gone.id ? { ...event, kind: undefined } : event));
         return batch && events && { ...batch, events };
       },
     };
-    const own = new RelayEvents({ eventLog, publisher: subscriber, log });
+    const own = new RelayEvents({ eventLog, publisher: subscriber, log, random });
     expect([await own.execute(), await own.execute()]).to.deep.equal(['all', 'all']);
     expect(subscriber.received).to.deep.equal([`${kept.id} 1`]);
   });
@@ -132,10 +145,7 @@ describe('Handing on the event log', () => {
     const outcomes: string[] = [];
     for (let attempt = 0; attempt < 5; attempt++) outcomes.push(await relay.execute());
     expect(outcomes).to.deep.equal(['refused', 'refused', 'refused', 'refused', 'more']);
-    expect(subscriber.received).to.deep.equal([
-      ...sent(0),
-      ...Array.from({ length: 5 }, () => sent(1)).flat(),
-    ]);
+    expect(subscriber.received).to.deep.equal([...sent(0), ...Array.from({ length: 5 }, () => sent(1)).flat()]);
     expect(log.lines.at(-1))
       .to.match(/^error: events are given up/)
       .and.to.include(sessions[1]?.id);
@@ -154,5 +164,213 @@ describe('Handing on the event log', () => {
     await relay.begin();
     expect(await relay.execute()).to.equal('all');
     expect(subscriber.received).to.deep.equal([]);
+  });
+});
+
+const DAYS = 24 * 60 * 60 * 1000;
+
+class SilentLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+describe('Work that any process may do', () => {
+  let world: World;
+  let tasks: Task[];
+  let isTaken: boolean;
+  const offer = async (task: Task) => {
+    tasks.push(task);
+    return isTaken;
+  };
+  beforeEach(async () => {
+    world = aWorld();
+    await world.createTenant();
+    tasks = [];
+    isTaken = true;
+  });
+
+  describe('on trust lists', () => {
+    let renewal: RenewTrustLists;
+    const caller = () => world.caller(['issuance:manage']);
+    const number = async (id: string) => (await new GetTrustList(world).execute(caller(), id)).sequenceNumber;
+    const run = () => renewal.execute(world.clock.now(), 100, undefined, offer);
+
+    beforeEach(async () => {
+      const trustListPublisher = new TrustListPublisher(world);
+      renewal = new RenewTrustLists({ ...world, log: new SilentLog(), trustListPublisher });
+      const entities = [
+        {
+          type: 'internal' as const,
+          issuerKeyChainId: 'signing',
+          info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+        },
+      ];
+      await new CreateTrustList({ ...world, trustListPublisher }).execute(caller(), { id: 'list', entities });
+    });
+
+    it('is offered for each list that is due, and for no other', async () => {
+      expect((await run()).renewed).to.equal(0);
+      expect(tasks).to.deep.equal([]);
+      world.clock.forward(21 * DAYS);
+      expect((await run()).renewed).to.equal(0);
+      expect(tasks.map(({ type, tenantId }) => [type, tenantId])).to.deep.equal([['trust-list', ACME]]);
+      expect(await number('list'), 'nobody did it yet').to.equal(1);
+    });
+
+    it('is done here when nobody takes it', async () => {
+      world.clock.forward(21 * DAYS);
+      isTaken = false;
+      expect((await run()).renewed).to.equal(1);
+      expect(await number('list')).to.equal(2);
+    });
+
+    it('is done once, however often a task comes', async () => {
+      world.clock.forward(21 * DAYS);
+      await run();
+      const [task] = tasks;
+      if (task?.type !== 'trust-list') throw new Error('another task');
+      expect([await renewal.renew(task), await renewal.renew(task)]).to.deep.equal([true, false]);
+      expect(await number('list')).to.equal(2);
+      expect(await renewal.renew({ ...task, id: 'gone' }), 'of a list that is gone').to.equal(false);
+    });
+  });
+
+  describe('on key chains', () => {
+    let renewal: RenewKeyChains;
+    let log: SilentLog;
+    const run = () => renewal.execute(world.clock.now(), 100, undefined, offer);
+
+    beforeEach(async () => {
+      log = new SilentLog();
+      renewal = new RenewKeyChains({ ...world, log });
+      const chain = {
+        id: 'turning',
+        usageType: 'signing' as const,
+        rotationEnabled: true,
+        rotationIntervalDays: 30,
+      };
+      await new CreateKeyChain(world).execute(world.caller(['issuance:manage']), chain);
+    });
+
+    describe('that were read before', () => {
+      let read: sinon.SinonSpy;
+      beforeEach(async () => {
+        isTaken = false;
+        await run();
+        read = sinon.spy(world.store, 'forTenant');
+      });
+      afterEach(() => read.restore());
+      const tenantsRead = async () => {
+        read.resetHistory();
+        const due = await run();
+        return { due, tenants: new Set(read.args.map(([tenantId]) => tenantId)) };
+      };
+
+      it('are not read again while nothing is due and nothing changed', async () => {
+        expect((await tenantsRead()).tenants.size).to.equal(0);
+        world.clock.forward(29 * DAYS);
+        expect((await tenantsRead()).tenants.size, 'a day before').to.equal(0);
+      });
+
+      it('are read and renewed when their time has come, once', async () => {
+        world.clock.forward(30 * DAYS);
+        const { due, tenants } = await tenantsRead();
+        expect([...tenants]).to.deep.equal([ACME]);
+        expect(due.rotated).to.equal(1);
+        expect((await tenantsRead()).due.rotated, 'again').to.equal(0);
+        expect((await tenantsRead()).tenants.size, 'after the change was read').to.equal(0);
+      });
+
+      it('are read when their configuration changed, also to something that is due', async () => {
+        await world.store.forTenant(
+          ACME,
+          async ({ keyChains }) => {
+            const chain = await keyChains.get('turning');
+            await keyChains.put({ ...chain, rotationIntervalDays: 1, createdAt: new Date(0) });
+          },
+          { by: 'system' },
+        );
+        expect((await tenantsRead()).due.rotated).to.equal(1);
+      });
+
+      it('are reported in each run while another tenant marked their key as compromised', async () => {
+        const chain = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('turning'));
+        const reported = [{ tenantId: 'other' as TenantId, thumbprint: thumbprint(chain.active.key.publicJwk) }];
+        const forService = sinon.stub(world.store, 'forService').resolves(reported);
+        const warn = sinon.stub<[string?, object?], void>();
+        log.warn = warn;
+        try {
+          for (const times of [1, 2]) {
+            expect((await tenantsRead()).tenants.size).to.equal(0);
+            expect(warn.callCount).to.equal(times);
+            expect(warn.lastCall.args[1]).to.include({ tenantId: ACME, keyChainId: 'turning' });
+          }
+        } finally {
+          forService.restore();
+        }
+      });
+    });
+
+    it('is offered for each tenant that has some, and for no other', async () => {
+      await run();
+      expect(tasks).to.deep.equal([]);
+      world.clock.forward(31 * DAYS);
+      expect(await run()).to.include({ rotated: 0, renewed: 0 });
+      expect(tasks).to.deep.equal([{ type: 'key-chains', tenantId: ACME }]);
+    });
+
+    it('is done here when nobody takes it, and once, however often a task comes', async () => {
+      world.clock.forward(31 * DAYS);
+      isTaken = false;
+      expect((await run()).rotated).to.equal(1);
+      expect(await renewal.renew(ACME, world.clock.now())).to.include({ rotated: 0, renewed: 0 });
+      world.clock.forward(31 * DAYS);
+      const done = [await renewal.renew(ACME, world.clock.now()), await renewal.renew(ACME, world.clock.now())];
+      expect(done.map(({ rotated }) => rotated)).to.deep.equal([1, 0]);
+    });
+  });
+});
+
+type Copy = { readonly uri: string; readonly fetchedAt: Date; readonly text: string };
+
+const KINDS = ['trust-lists', 'status-lists'] as const;
+
+describe('Wake-ups that may have been lost', () => {
+  it('cost all tenants their copies of lists, of every kind, and what is being fetched', async () => {
+    const clock = new SetClock();
+    const eventBus = new InProcessEventBus();
+    const lists = KINDS.map(
+      (kind) =>
+        new FetchedLists<Copy>({
+          clock,
+          eventBus,
+          kind,
+          sizeOf: () => 100,
+          freshUntil: () => clock.now(),
+          isRefusal: (error): error is Error => error instanceof Error,
+          failureMs: 60_000,
+        }),
+    );
+    const copy = (text: string): Copy => ({ uri: 'https://x.example', fetchedAt: clock.now(), text });
+    for (const each of lists) {
+      for (const tenant of ['acme', 'other']) await each.fetch(keyOf(tenant, 'one'), async () => copy('before'));
+      await each.fetch(keyOf('acme', 'away'), () => Promise.reject(new Error('away'))).catch(() => {});
+    }
+    const [first] = lists;
+    let arrive = (_copy: Copy) => {};
+    const underWay = first?.fetch(keyOf('acme', 'slow'), () => new Promise((resolve) => (arrive = resolve)));
+    eventBus.publish({ type: 'missed' });
+    arrive(copy('before'));
+    await underWay;
+    for (const each of lists) {
+      for (const tenant of ['acme', 'other']) {
+        expect(each.peek(keyOf(tenant, 'one'))).to.equal(undefined);
+        expect(each.stats(tenant).size).to.equal(0);
+      }
+      const again = await each.fetch(keyOf('acme', 'away'), async () => copy('after'));
+      expect(again.text, 'a failure is forgotten, too').to.equal('after');
+    }
+    expect(first?.peek(keyOf('acme', 'slow')), 'what was asked for before').to.equal(undefined);
   });
 });

@@ -2,18 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
-import { checkName, toJson } from '../../../domain/formats/cbor/to-json.ts';
-import {
-  type Cbor,
-  type CborKey,
-  fullDate,
-  SimpleValue,
-  Tagged,
-  tdate,
-} from '../../../domain/formats/cbor/values.ts';
+import { parsePropertyName, toJson } from '../../../domain/formats/cbor/to-json.ts';
+import { type Cbor, type CborKey, fullDate, SimpleValue, Tagged, tdate } from '../../../domain/formats/cbor/values.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { processorTime } from '../../support/processor-time.ts';
+import { anyCharacter } from '../../support/hostile-requests.ts';
+import { processorTime } from '../../support/measurements.ts';
 
 const number = fc.oneof(
   fc.maxSafeInteger(),
@@ -30,12 +23,8 @@ const { item } = fc.letrec<{ item: Cbor }>((tie) => ({
     { depthSize: 'small', withCrossShrink: true },
     fc.oneof(number, text, bytes, fc.boolean(), fc.constantFrom(null, undefined, new SimpleValue(99))),
     fc.array(tie('item'), { maxLength: 6 }),
-    fc
-      .uniqueArray(fc.tuple(key, tie('item')), { maxLength: 6, selector: ([name]) => name })
-      .map((entries) => new Map(entries)),
-    fc
-      .tuple(fc.integer({ min: 100, max: 70_000 }), tie('item'))
-      .map(([tag, value]) => new Tagged(tag, value)),
+    fc.uniqueArray(fc.tuple(key, tie('item')), { maxLength: 6, selector: ([name]) => name }).map((entries) => new Map(entries)),
+    fc.tuple(fc.integer({ min: 100, max: 70_000 }), tie('item')).map(([tag, value]) => new Tagged(tag, value)),
     bytes.map(embed),
   ),
 }));
@@ -68,9 +57,7 @@ describe('CBOR', () => {
         // The keys, encoded, in bytewise order (RFC 8949 section 4.2.1).
         const keys = all.map(([name]) => encodeCbor(name)).sort(Buffer.compare);
         const read = [...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()];
-        expect(read.map((name) => encodeCbor(name).toString('hex'))).to.deep.equal(
-          keys.map((name) => name.toString('hex')),
-        );
+        expect(read.map((name) => encodeCbor(name).toString('hex'))).to.deep.equal(keys.map((name) => name.toString('hex')));
       }),
     );
   });
@@ -93,23 +80,13 @@ describe('CBOR', () => {
         [second, first],
       ]) {
         const written = encodeCbor(Object.fromEntries(names.map((name) => [name, 0])));
-        expect([...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()]).to.deep.equal([
-          first,
-          second,
-        ]);
+        expect([...(decodeCbor(written) as ReadonlyMap<CborKey, Cbor>).keys()]).to.deep.equal([first, second]);
       }
     }
   });
 
   it('writes every number that is none alike, whatever bits it came with', () => {
-    for (const bits of [
-      'f97e00',
-      'f9fe00',
-      'fa7fc00001',
-      'faffffffff',
-      'fbfff8000000000000',
-      'fbffffffffffffffff',
-    ])
+    for (const bits of ['f97e00', 'f9fe00', 'fa7fc00001', 'faffffffff', 'fbfff8000000000000', 'fbffffffffffffffff'])
       expect(encodeCbor(decodeCbor(Buffer.from(bits, 'hex'))).toString('hex'), bits).to.equal('f97e00');
   });
 
@@ -343,8 +320,8 @@ describe('Showing CBOR as JSON', () => {
 
   it('refuses a name that is no text', () => {
     for (const name of [5, null, undefined, Buffer.from('a')]) {
-      expect(reasonOf(() => checkName(name))).to.equal('malformed');
+      expect(reasonOf(() => parsePropertyName(name))).to.equal('malformed');
     }
-    expect(checkName('name')).to.equal('name');
+    expect(parsePropertyName('name')).to.equal('name');
   });
 });

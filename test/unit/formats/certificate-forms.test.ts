@@ -1,28 +1,29 @@
 import { generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto';
 import { Extension, X509CertificateGenerator } from '@peculiar/x509';
 import { expect } from 'chai';
-import {
-  extensionsOf,
-  fieldsOf,
-  keyIdentifierOf,
-  readCertificate,
-  readExtensionList,
-} from '../../../domain/formats/der/certificate.ts';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { extensionsOf, fieldsOf, keyIdentifierOf, parseCertificate, parseExtensionList } from '../../../domain/formats/der/certificate.ts';
 import { CertificatePem } from '../../../domain/formats/der/certificate-pem.ts';
+import { parseCrl } from '../../../domain/formats/der/crl.ts';
 import { attributesOf, isSameName, printName } from '../../../domain/formats/der/name.ts';
 import { subjectPlace } from '../../../domain/formats/der/place.ts';
-import { readKeyHash } from '../../../domain/formats/der/public-key.ts';
-import {
-  DerError,
-  readElement,
-  readElements,
-  readOid,
-  readSequence,
-} from '../../../domain/formats/der/reader.ts';
+import { parseKeyHash } from '../../../domain/formats/der/public-key.ts';
+import { DerError, parseElement, parseElements, parseOid, parseSequence } from '../../../domain/formats/der/reader.ts';
 import { revocationSourcesOf } from '../../../domain/formats/der/revocation-sources.ts';
-import { der, extension, time } from '../../support/crl-maker.ts';
-import { pretend } from '../../support/rsa-certificates.ts';
-import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import {
+  certifyRsa,
+  der,
+  extension,
+  makeCrl,
+  pkcs1,
+  pss,
+  pssPair,
+  type RsaCertified,
+  rsaPair,
+  type Signing,
+  time,
+} from '../../support/revocation-maker.ts';
+import { type Certified, certify, pem, pretend } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
 const bytesOf = ({ certificate }: Pick<Certified, 'certificate'>) => Buffer.from(certificate, 'base64');
@@ -36,12 +37,11 @@ async function readWith(...extensions: Extension[]) {
     ...{ notBefore: new Date('2026-01-01'), notAfter: new Date('2027-01-01') },
     ...{ signingAlgorithm: algorithm, extensions },
   });
-  return { whole: Buffer.from(made.rawData), read: readCertificate(Buffer.from(made.rawData)) };
+  return { whole: Buffer.from(made.rawData), read: parseCertificate(Buffer.from(made.rawData)) };
 }
 
 describe('What a certificate says of itself', () => {
-  const constraints = async (value: string) =>
-    (await readWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
+  const constraints = async (value: string) => (await readWith(new Extension('2.5.29.19', true, hex(value)))).read?.basicConstraints;
 
   it('is whether it may certify others, and how far', async () => {
     expect(await constraints('30060101ff020105')).to.deep.equal({ critical: true, ca: true, pathLength: 5 });
@@ -79,21 +79,17 @@ describe('What a certificate says of itself', () => {
   it('is said once', async () => {
     const twice = new Extension('1.2.3', false, hex('0500'));
     expect((await readWith(twice, twice)).read).to.equal(undefined);
-    const list = (...extensions: Buffer[]) => readElement(der(0xa3, der(0x30, ...extensions)));
-    expect(() =>
-      readExtensionList(list(extension('2a03', hex('00')), extension('2a03', hex('00')))),
-    ).to.throw(DerError, 'twice');
+    const list = (...extensions: Buffer[]) => parseElement(der(0xa3, der(0x30, ...extensions)));
+    expect(() => parseExtensionList(list(extension('2a03', hex('00')), extension('2a03', hex('00'))))).to.throw(DerError, 'twice');
     const explicit = der(0x30, hex('06022a03'), hex('010100'), hex('0400'));
-    expect(readExtensionList(list(explicit)).get('1.2.3')?.critical, 'an explicit no').to.equal(false);
+    expect(parseExtensionList(list(explicit)).get('1.2.3')?.critical, 'an explicit no').to.equal(false);
     expect(extensionsOf([]).size).to.equal(0);
   });
 
   it('is said of the kind of key that signs credentials', async () => {
-    const spki = ({ publicKey }: { readonly publicKey: KeyObject }) =>
-      publicKey.export({ format: 'der', type: 'spki' });
+    const spki = ({ publicKey }: { readonly publicKey: KeyObject }) => publicKey.export({ format: 'der', type: 'spki' });
     const names = { subject: 'CN=A', issuer: 'CN=B' };
-    const jwkOf = async (bytes: Buffer) =>
-      readCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
+    const jwkOf = async (bytes: Buffer) => parseCertificate(bytesOf({ certificate: await pretend(names, bytes) }))?.publicJwk;
     expect(await jwkOf(spki(generateKeyPairSync('ed25519')))).to.include({
       kty: 'OKP',
       crv: 'Ed25519',
@@ -103,7 +99,7 @@ describe('What a certificate says of itself', () => {
     });
     for (const type of ['rsa', 'rsa-pss'] as const) {
       const key = spki(generateKeyPairSync(type as 'rsa', { modulusLength: 2048 }));
-      const read = readCertificate(bytesOf({ certificate: await pretend(names, key) }));
+      const read = parseCertificate(bytesOf({ certificate: await pretend(names, key) }));
       expect(read, type).to.not.equal(undefined);
       expect(read, type).to.not.have.property('publicJwk');
     }
@@ -111,43 +107,31 @@ describe('What a certificate says of itself', () => {
 
   it('is signed under the algorithm that it names', async () => {
     const { whole } = await readWith();
-    const [signed, algorithm, signature] = readSequence(whole).map((part) => part.whole) as [
-      Buffer,
-      Buffer,
-      Buffer,
-    ];
+    const [signed, algorithm, signature] = parseSequence(whole).map((part) => part.whole) as [Buffer, Buffer, Buffer];
     const other = der(0x30, hex('06082a8648ce3d040303'));
-    expect(readCertificate(der(0x30, signed, algorithm, signature))).to.not.equal(undefined);
-    for (const parts of [
-      [signed, other, signature],
-      [signed, algorithm],
-      [signed],
-      [],
-      [der(0x30), algorithm, signature],
-    ]) {
-      expect(readCertificate(der(0x30, ...parts))).to.equal(undefined);
+    expect(parseCertificate(der(0x30, signed, algorithm, signature))).to.not.equal(undefined);
+    for (const parts of [[signed, other, signature], [signed, algorithm], [signed], [], [der(0x30), algorithm, signature]]) {
+      expect(parseCertificate(der(0x30, ...parts))).to.equal(undefined);
     }
   });
 
   it('is found in the first version, too, which does not say so', async () => {
-    const [signed] = readSequence((await readWith()).whole);
-    const all = readElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
-    const first = fieldsOf(readElement(der(0x30, ...all.slice(1))));
+    const [signed] = parseSequence((await readWith()).whole);
+    const all = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
+    const first = fieldsOf(parseElement(der(0x30, ...all.slice(1))));
     expect(first.map(({ whole }) => whole)).to.deep.equal(all.slice(2));
-    expect(fieldsOf(readElement(der(0x30, ...all))).map(({ whole }) => whole)).to.deep.equal(all.slice(2));
+    expect(fieldsOf(parseElement(der(0x30, ...all))).map(({ whole }) => whole)).to.deep.equal(all.slice(2));
   });
 });
 
 describe('The key of a certificate', () => {
-  const info = (type: Buffer, parameters: Buffer, key: Buffer) =>
-    readElement(der(0x30, der(0x30, type, parameters), key));
+  const info = (type: Buffer, parameters: Buffer, key: Buffer) => parseElement(der(0x30, der(0x30, type, parameters), key));
   const NULL = hex('0500');
   const MODULUS = Buffer.concat([hex('00ff'), Buffer.alloc(255, 1)]);
   const numbers = (...content: Buffer[]) => content.map((bytes) => der(0x02, bytes));
   const rsaOf = (...parts: Buffer[]) =>
-    readKeyHash(info(hex('06092a864886f70d010101'), NULL, der(0x03, Buffer.from([0]), der(0x30, ...parts))));
-  const ecOf = (parameters: Buffer) =>
-    readKeyHash(info(hex('06072a8648ce3d0201'), parameters, der(0x03, hex('0004'))));
+    parseKeyHash(info(hex('06092a864886f70d010101'), NULL, der(0x03, Buffer.from([0]), der(0x30, ...parts))));
+  const ecOf = (parameters: Buffer) => parseKeyHash(info(hex('06072a8648ce3d0201'), parameters, der(0x03, hex('0004'))));
 
   it('is hashed without the bits that wrap it', () => {
     expect(rsaOf(...numbers(MODULUS, hex('03')))).to.match(/^[\w-]{27}$/);
@@ -155,10 +139,9 @@ describe('The key of a certificate', () => {
   });
 
   const wrong: Readonly<Record<string, () => unknown>> = {
-    'is not there': () => readKeyHash(undefined),
-    'is no bit string': () =>
-      readKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
-    'has no algorithm': () => readKeyHash(readElement(der(0x30))),
+    'is not there': () => parseKeyHash(undefined),
+    'is no bit string': () => parseKeyHash(info(hex('06072a8648ce3d0201'), hex('06052b81040022'), der(0x04, hex('0004')))),
+    'has no algorithm': () => parseKeyHash(parseElement(der(0x30))),
     'has a curve that is written out': () => ecOf(der(0x30, hex('020101'))),
     'has a curve that is not said': () => ecOf(Buffer.alloc(0)),
     'has no numbers': () => rsaOf(),
@@ -170,8 +153,7 @@ describe('The key of a certificate', () => {
     'has a negative exponent': () => rsaOf(...numbers(MODULUS, hex('83'))),
     'has an exponent of zero': () => rsaOf(...numbers(MODULUS, hex('00'))),
     'has an exponent with a zero before it': () => rsaOf(...numbers(MODULUS, hex('0003'))),
-    'has an even modulus': () =>
-      rsaOf(...numbers(Buffer.concat([MODULUS.subarray(0, -1), hex('02')]), hex('03'))),
+    'has an even modulus': () => rsaOf(...numbers(Buffer.concat([MODULUS.subarray(0, -1), hex('02')]), hex('03'))),
     'is too short': () => rsaOf(...numbers(Buffer.concat([hex('7f'), Buffer.alloc(255, 1)]), hex('03'))),
   };
   for (const [what, read] of Object.entries(wrong)) {
@@ -180,15 +162,11 @@ describe('The key of a certificate', () => {
 });
 
 describe('The name in a certificate', () => {
-  const pair = (oid: string, tag: number, value: Buffer | string) =>
-    der(0x30, der(0x06, hex(oid)), der(tag, Buffer.from(value as string)));
+  const pair = (oid: string, tag: number, value: Buffer | string) => der(0x30, der(0x06, hex(oid)), der(tag, Buffer.from(value as string)));
   const name = (...relatives: Buffer[][]) => der(0x30, ...relatives.map((pairs) => der(0x31, ...pairs)));
 
   it('is printed last part first, with what has no text as it stands', () => {
-    const whole = name(
-      [pair('550406', 0x13, 'DE')],
-      [pair('55040a', 0x0c, 'Örg'), pair('550403', 0x0c, 'A')],
-    );
+    const whole = name([pair('550406', 0x13, 'DE')], [pair('55040a', 0x0c, 'Örg'), pair('550403', 0x0c, 'A')]);
     expect(printName(whole)).to.equal('O=Örg+CN=A,C=DE');
     expect(printName(name([pair('550403', 0x1e, hex('0041'))]))).to.equal('CN=#1e020041');
     expect(printName(name([pair('2a03', 0x0c, 'x')]))).to.equal('1.2.3=#0c0178');
@@ -204,11 +182,7 @@ describe('The name in a certificate', () => {
   });
 
   it('has all values of one type', () => {
-    const whole = name(
-      [pair('550406', 0x13, 'DE')],
-      [pair('550403', 0x0c, 'A')],
-      [pair('550406', 0x1e, hex('0041'))],
-    );
+    const whole = name([pair('550406', 0x13, 'DE')], [pair('550403', 0x0c, 'A')], [pair('550406', 0x1e, hex('0041'))]);
     expect(attributesOf(whole, '2.5.4.6')).to.deep.equal(['DE', '#1e020041']);
   });
 
@@ -232,17 +206,17 @@ describe('DER', () => {
     ['a length with a zero before it', `30820081${'00'.repeat(129)}`],
     ['a content that is cut', '3004020101'],
   ] as const) {
-    it(`is not ${what}`, () => expect(() => readElement(hex(bytes))).to.throw(DerError));
+    it(`is not ${what}`, () => expect(() => parseElement(hex(bytes))).to.throw(DerError));
   }
 
   it('is one element, of the tag that was asked for', () => {
-    expect(readElement(hex('020105'), 0x02).content).to.deep.equal(hex('05'));
-    expect(() => readElement(hex('020105'), 0x30)).to.throw(DerError, 'unexpected tag');
-    expect(() => readElement(hex('02010500'))).to.throw(DerError, 'trailing bytes');
-    expect(() => readElements(hex('02010502'))).to.throw(DerError, 'tag');
-    expect(() => readElements(hex('050005000500'), 2)).to.throw(DerError, 'too many elements');
-    expect(readElements(hex('05000500'), 2)).to.have.length(2);
-    expect(readElement(hex(`308180${'00'.repeat(128)}`)).content).to.have.length(128);
+    expect(parseElement(hex('020105'), 0x02).content).to.deep.equal(hex('05'));
+    expect(() => parseElement(hex('020105'), 0x30)).to.throw(DerError, 'unexpected tag');
+    expect(() => parseElement(hex('02010500'))).to.throw(DerError, 'trailing bytes');
+    expect(() => parseElements(hex('02010502'))).to.throw(DerError, 'tag');
+    expect(() => parseElements(hex('050005000500'), 2)).to.throw(DerError, 'too many elements');
+    expect(parseElements(hex('05000500'), 2)).to.have.length(2);
+    expect(parseElement(hex(`308180${'00'.repeat(128)}`)).content).to.have.length(128);
   });
 
   it('names objects by numbers', () => {
@@ -253,17 +227,16 @@ describe('DER', () => {
       ['00', '0.0'],
       ['2a8648ce3d030107', '1.2.840.10045.3.1.7'],
     ] as const) {
-      expect(readOid(hex(bytes))).to.equal(oid);
+      expect(parseOid(hex(bytes))).to.equal(oid);
     }
     for (const bytes of ['', '2a80', '2affffffffffffffffffff7f']) {
-      expect(() => readOid(hex(bytes)), bytes).to.throw(DerError, 'object identifier');
+      expect(() => parseOid(hex(bytes)), bytes).to.throw(DerError, 'object identifier');
     }
   });
 });
 
 describe('Where a certificate has its revocation published', () => {
-  const sources = async (...extensions: Extension[]) =>
-    revocationSourcesOf((await readWith(...extensions)).whole.toString('base64'));
+  const sources = async (...extensions: Extension[]) => revocationSourcesOf((await readWith(...extensions)).whole.toString('base64'));
   const uri = (text: string) => der(0x86, Buffer.from(text));
   const point = (...names: Buffer[]) => der(0x30, der(0xa0, der(0xa0, ...names)));
   const points = (...all: Buffer[]) => new Extension('2.5.29.31', false, der(0x30, ...all));
@@ -325,12 +298,10 @@ describe('Where a certificate has its revocation published', () => {
   });
 
   it('is asked for by the serial number, which has a limit', async () => {
-    const [signed] = readSequence((await readWith()).whole);
-    const [version, , ...rest] = readElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
+    const [signed] = parseSequence((await readWith()).whole);
+    const [version, , ...rest] = parseElements(signed?.content ?? Buffer.alloc(0)).map(({ whole }) => whole);
     const read = (serial: Buffer, before = version) =>
-      revocationSourcesOf(
-        der(0x30, der(0x30, ...(before ? [before] : []), serial, ...rest)).toString('base64'),
-      ).serial;
+      revocationSourcesOf(der(0x30, der(0x30, ...(before ? [before] : []), serial, ...rest)).toString('base64')).serial;
     expect(read(hex('020107'))).to.deep.equal(hex('07'));
     expect(read(hex('020107'), hex('')), 'of the first version').to.deep.equal(hex('07'));
     expect(() => read(hex('040107'))).to.throw(DerError, 'serial number');
@@ -345,16 +316,13 @@ describe('A certificate that is pasted', () => {
     const isTaken = (text: string) => CertificatePem.safeParse(text).success;
     expect(isTaken(pem(one))).to.equal(true);
     const broken = pem({ ...one, certificate: der(0x30).toString('base64') });
-    for (const text of ['', one.certificate, pem(one) + pem(two), broken])
-      expect(isTaken(text)).to.equal(false);
+    for (const text of ['', one.certificate, pem(one) + pem(two), broken]) expect(isTaken(text)).to.equal(false);
   });
 });
 
 describe('Comparing distinguished names by RFC 5280 section 7.1', () => {
-  const pair = (tag: number, text: string, type = '550403') =>
-    der(0x30, der(0x06, hex(type)), der(tag, Buffer.from(text)));
-  const name = (...sets: Buffer[][]) =>
-    der(0x30, ...sets.map((pairs) => der(0x31, ...pairs))).toString('hex');
+  const pair = (tag: number, text: string, type = '550403') => der(0x30, der(0x06, hex(type)), der(tag, Buffer.from(text)));
+  const name = (...sets: Buffer[][]) => der(0x30, ...sets.map((pairs) => der(0x31, ...pairs))).toString('hex');
   const [UTF8, PRINTABLE, IA5, T61] = [0x0c, 0x13, 0x16, 0x14];
   const root = name([pair(PRINTABLE, 'UT', '550406')], [pair(PRINTABLE, 'Root One')]);
   const rows: [string, string, string, boolean][] = [
@@ -362,24 +330,14 @@ describe('Comparing distinguished names by RFC 5280 section 7.1', () => {
     ['another case', root, name([pair(PRINTABLE, 'ut', '550406')], [pair(UTF8, 'ROOT one')]), true],
     ['more white space', root, name([pair(UTF8, 'UT', '550406')], [pair(UTF8, ' Root\t  One ')]), true],
     ['missing white space', root, name([pair(UTF8, 'UT', '550406')], [pair(UTF8, 'RootOne')]), false],
-    [
-      'another order of relative names',
-      root,
-      name([pair(UTF8, 'Root One')], [pair(UTF8, 'UT', '550406')]),
-      false,
-    ],
+    ['another order of relative names', root, name([pair(UTF8, 'Root One')], [pair(UTF8, 'UT', '550406')]), false],
     [
       'another order within a relative name',
       name([pair(UTF8, 'a'), pair(UTF8, 'b', '55040a')]),
       name([pair(UTF8, 'b', '55040a'), pair(UTF8, 'a')]),
       true,
     ],
-    [
-      'one relative name in two',
-      name([pair(UTF8, 'a'), pair(UTF8, 'b')]),
-      name([pair(UTF8, 'a')], [pair(UTF8, 'b')]),
-      false,
-    ],
+    ['one relative name in two', name([pair(UTF8, 'a'), pair(UTF8, 'b')]), name([pair(UTF8, 'a')], [pair(UTF8, 'b')]), false],
     ['composed letters', name([pair(UTF8, 'Mu\u0308nchen')]), name([pair(UTF8, 'M\u00dcNCHEN')]), true],
     ['sharp s', name([pair(UTF8, 'Straße')]), name([pair(UTF8, 'STRASSE')]), true],
     ['another letter', name([pair(UTF8, 'Munchen')]), name([pair(UTF8, 'M\u00dcNCHEN')]), false],
@@ -392,4 +350,70 @@ describe('Comparing distinguished names by RFC 5280 section 7.1', () => {
       expect([isSameName(one, other), isSameName(other, one)]).to.deep.equal([expected, expected]);
     });
   }
+});
+
+const NOW = new Date('2026-06-01T12:00:00Z');
+
+describe('Authorities that sign with RSASSA-PSS', () => {
+  const certificates = new NodeCertificates();
+  const pair = rsaPair();
+  let root: RsaCertified;
+
+  const judge = (chain: readonly Certified[], anchor: Certified): string => {
+    const verdict = certificates.verifyChain(
+      chain.map(({ certificate }) => certificate),
+      [{ certificate: anchor.certificate }],
+      NOW,
+      { purpose: 'mdoc', agreedOnly: true },
+    );
+    return verdict.trusted ? 'trusted' : verdict.reason;
+  };
+
+  before(async () => {
+    root = await certifyRsa({ name: 'Root', ca: true }, { rsa: pair, signing: pss });
+  });
+
+  const signings: [string, (key: KeyObject) => Signing, string][] = [
+    ['PKCS #1 and SHA-256', pkcs1, 'trusted'],
+    ['PSS and SHA-256', pss, 'trusted'],
+    ['PSS and SHA-512', (key) => pss(key, { hash: 'sha512', saltLength: 64 }), 'trusted'],
+    ['PSS and a salt of 20 bytes', (key) => pss(key, { saltLength: 20 }), 'trusted'],
+    ['PSS and SHA-1', (key) => pss(key, { hash: 'sha1', saltLength: 20 }), 'untrusted_chain'],
+    ['PSS that names MGF1 with another hash', (key) => pss(key, { mask: 'sha512' }), 'untrusted_chain'],
+    ['PSS that names another salt length', (key) => ({ ...pss(key), sign: pss(key, { saltLength: 20 }).sign }), 'untrusted_chain'],
+    [
+      'PSS without parameters',
+      (key) => ({ algorithm: Buffer.from('300b06092a864886f70d01010a', 'hex'), sign: pss(key).sign }),
+      'untrusted_chain',
+    ],
+    ['PSS by another key', () => pss(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey), 'untrusted_chain'],
+  ];
+  for (const [what, signing, expected] of signings) {
+    it(`are ${expected} with ${what}, for a signer and for an authority below the anchor`, async () => {
+      const by = () => signing(pair.privateKey);
+      const signer = await certifyRsa({ name: 'Signer', by: root }, { signing: by });
+      expect(judge([signer], root)).to.equal(expected);
+      const middle = await certifyRsa({ name: 'Middle', by: root, ca: true }, { signing: by });
+      expect(judge([await certify({ name: 'Low', by: middle }), middle], root)).to.equal(expected);
+    });
+
+    it(`have revocation lists ${expected === 'trusted' ? 'accepted' : 'rejected'} with ${what}`, () => {
+      const list = parseCrl(makeCrl({ by: root, signing: signing(pair.privateKey) }));
+      expect(certificates.hasSigned(root.certificate, list)).to.equal(expected === 'trusted');
+    });
+  }
+
+  it('may have a key that is for RSASSA-PSS alone, which signs nothing else', async () => {
+    const rsa = pssPair();
+    const authority = await certifyRsa({ name: 'PSS', ca: true }, { rsa, signing: pss });
+    const signer = await certifyRsa({ name: 'Signer', by: authority }, { signing: () => pss(rsa.privateKey) });
+    expect(judge([signer], authority)).to.equal('trusted');
+    const list = parseCrl(makeCrl({ by: authority, signing: pss(rsa.privateKey) }));
+    expect(certificates.hasSigned(authority.certificate, list)).to.equal(true);
+  });
+
+  it('are not read with an RSA key of 1024 bits', async () => {
+    const small = await certifyRsa({ name: 'Small', ca: true }, { rsa: rsaPair(1024), signing: pss });
+    expect(parseCertificate(Buffer.from(small.certificate, 'base64'))).to.equal(undefined);
+  });
 });

@@ -2,9 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
-import { readCertificate } from '../../../domain/formats/der/certificate.ts';
-import { pretend, type RsaNumbers, rsaKey } from '../../support/rsa-certificates.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
+import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
+import { type Certified, certify, pretend, type RsaNumbers, rsaKey } from '../../support/test-certificates.ts';
 
 const NOW = new Date('2027-01-15T08:00:00Z');
 const PURPOSE = { purpose: 'SD-JWT VC' } as const;
@@ -19,7 +18,7 @@ describe('The certificates of strangers', () => {
   describe('with RSA keys', () => {
     const read = async (numbers: RsaNumbers) => {
       const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey(numbers));
-      return readCertificate(Buffer.from(text, 'base64'));
+      return parseCertificate(Buffer.from(text, 'base64'));
     };
     const exponents: Readonly<Record<string, readonly [Buffer, boolean]>> = {
       'of 3': [Buffer.of(3), true],
@@ -52,7 +51,7 @@ describe('The certificates of strangers', () => {
       const exponent = Buffer.alloc(256, 0x7f);
       const text = await pretend({ subject: 'CN=RSA', issuer: 'CN=RSA' }, rsaKey({ exponent }));
       const asked = sinon.spy(X509Certificate.prototype, 'publicKey', ['get']);
-      readCertificate(Buffer.from(text, 'base64'));
+      parseCertificate(Buffer.from(text, 'base64'));
       expect(asked.get.callCount).to.equal(0);
     });
   });
@@ -74,32 +73,25 @@ describe('The certificates of strangers', () => {
       const certificates = new NodeCertificates();
       const anchors = [root];
       for (let i = 0; i < 60; i++) {
-        const verdict = certificates.validate(chain, anchors, new Date(NOW.getTime() + i * 60_000), PURPOSE);
+        const verdict = certificates.verifyChain(chain, anchors, new Date(NOW.getTime() + i * 60_000), PURPOSE);
         expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
       }
       expect(verified.callCount).to.equal(0);
     });
 
     it('are asked from the anchor down, so that none of their keys computes anything', async () => {
-      const pretending = [
-        ...chain.slice(0, 3),
-        await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey()),
-      ];
+      const pretending = [...chain.slice(0, 3), await pretend({ subject: 'CN=C', issuer: 'CN=Root' }, rsaKey())];
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
-      const verdict = new NodeCertificates().validate(pretending, [root], NOW, PURPOSE);
+      const verdict = new NodeCertificates().verifyChain(pretending, [root], NOW, PURPOSE);
       expect(verdict.trusted || verdict.reason).to.equal('untrusted_chain');
       expect(verified.args.map(([key]) => key.asymmetricKeyType)).to.deep.equal(['ec']);
     });
 
     it('try a bounded number of anchors that are called alike', async () => {
       const alike = await Promise.all(Array.from({ length: 50 }, () => certify({ name: 'Alike', ca: true })));
-      const leaf = await pretend(
-        { subject: 'CN=Leaf', issuer: 'CN=Alike' },
-        Buffer.from(spkiOf(root)),
-        false,
-      );
+      const leaf = await pretend({ subject: 'CN=Leaf', issuer: 'CN=Alike' }, Buffer.from(spkiOf(root)), false);
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
-      expect(new NodeCertificates().validate([leaf], alike, NOW, PURPOSE).trusted).to.equal(false);
+      expect(new NodeCertificates().verifyChain([leaf], alike, NOW, PURPOSE).trusted).to.equal(false);
       expect(verified.callCount).to.be.greaterThan(1).and.at.most(32);
     });
 
@@ -113,11 +105,11 @@ describe('The certificates of strangers', () => {
         [9_999, 1],
         [10_001, 2],
       ] as const) {
-        const verdict = certificates.validate([near], anchors, new Date(NOW.getTime() + ms), PURPOSE);
+        const verdict = certificates.verifyChain([near], anchors, new Date(NOW.getTime() + ms), PURPOSE);
         expect(verdict.trusted).to.equal(false);
         expect(verified.callCount, `${ms} ms`).to.equal(looks);
       }
-      expect(certificates.validate([near], [root], NOW, { purpose: 'mdoc' }).trusted).to.equal(false);
+      expect(certificates.verifyChain([near], [root], NOW, { purpose: 'mdoc' }).trusted).to.equal(false);
       expect(verified.callCount, 'for another purpose').to.equal(3);
     });
 
@@ -127,8 +119,7 @@ describe('The certificates of strangers', () => {
       const verified = sinon.spy(X509Certificate.prototype, 'verify');
       const certificates = new NodeCertificates();
       const anchors = [root];
-      const judge = (certificate: string) =>
-        certificates.validate([certificate], anchors, NOW, PURPOSE).trusted;
+      const judge = (certificate: string) => certificates.verifyChain([certificate], anchors, NOW, PURPOSE).trusted;
       expect([judge(near), judge(known)]).to.deep.equal([false, true]);
       expect(verified.callCount).to.equal(2);
       for (let i = 0; i < 10_000; i++) judge(i.toString().padStart(8, 'A'));

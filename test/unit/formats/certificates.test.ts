@@ -16,7 +16,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import sinon from 'sinon';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
-import { readCertificate } from '../../../domain/formats/der/certificate.ts';
+import { parseCertificate } from '../../../domain/formats/der/certificate.ts';
+import { parseTime } from '../../../domain/formats/der/time.ts';
+import { parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import type { CertificatePurpose } from '../../../domain/keys/certificate-purpose.ts';
+import { type Certified, certify, READER, UNREADABLE_TIMES, WEB_SERVER } from '../../support/test-certificates.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const NOW = new Date('2027-01-15T08:00:00Z');
@@ -72,17 +76,17 @@ function base64(issued: Issued): string {
   return Buffer.from(issued.certificate.rawData).toString('base64');
 }
 
-function judge(chain: readonly Issued[], anchors: readonly Issued[], now = NOW, haip = false): string {
-  const verdict = new NodeCertificates().validate(
-    chain.map(base64),
-    anchors.map((anchor) => ({ certificate: base64(anchor) })),
-    now,
-    { purpose: 'SD-JWT VC', haip },
-  );
-  return verdict.trusted ? 'trusted' : verdict.reason;
-}
-
 describe('Validating a certificate path', () => {
+  function judge(chain: readonly Issued[], anchors: readonly Issued[], now = NOW, haip = false): string {
+    const verdict = new NodeCertificates().verifyChain(
+      chain.map(base64),
+      anchors.map((anchor) => ({ certificate: base64(anchor) })),
+      now,
+      { purpose: 'SD-JWT VC', haip },
+    );
+    return verdict.trusted ? 'trusted' : verdict.reason;
+  }
+
   let root: Issued;
   let intermediate: Issued;
   let leaf: Issued;
@@ -102,13 +106,10 @@ describe('Validating a certificate path', () => {
   });
 
   it('tells key, subject and anchor', () => {
-    const verdict = new NodeCertificates().validate(
-      [base64(leaf), base64(intermediate)],
-      [{ certificate: base64(root) }],
-      NOW,
-      { purpose: 'SD-JWT VC' },
-    );
-    const read = (issued: Issued) => readCertificate(Buffer.from(issued.certificate.rawData));
+    const verdict = new NodeCertificates().verifyChain([base64(leaf), base64(intermediate)], [{ certificate: base64(root) }], NOW, {
+      purpose: 'SD-JWT VC',
+    });
+    const read = (issued: Issued) => parseCertificate(Buffer.from(issued.certificate.rawData));
     expect(verdict).to.deep.equal({
       trusted: true,
       key: read(leaf)?.publicJwk,
@@ -220,7 +221,7 @@ describe('Validating a certificate path', () => {
     const certificates = new NodeCertificates();
     const anchors = [{ certificate: base64(root) }];
     const at = (time: string) => {
-      const verdict = certificates.validate([base64(under), base64(short)], anchors, new Date(time), {
+      const verdict = certificates.verifyChain([base64(under), base64(short)], anchors, new Date(time), {
         purpose: 'SD-JWT VC',
       });
       return verdict.trusted ? 'trusted' : verdict.reason;
@@ -240,9 +241,7 @@ describe('Validating a certificate path', () => {
   });
 
   it('looks at the anchors of one name only, however many there are', async () => {
-    const others = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => make({ name: `CN=O${at}`, ca: true })),
-    );
+    const others = await Promise.all(Array.from({ length: 20 }, (_, at) => make({ name: `CN=O${at}`, ca: true })));
     const anchors = [root, ...others].map((issued) => ({ certificate: base64(issued) }));
     const rogue = await make({ name: 'CN=Rogue', ca: true });
     const certificates = new NodeCertificates();
@@ -250,13 +249,11 @@ describe('Validating a certificate path', () => {
     try {
       for (const at of [1, 2, 3]) {
         const stranger = base64(await make({ name: `CN=S${at}`, by: rogue }));
-        expect(certificates.validate([stranger], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(
-          false,
-        );
+        expect(certificates.verifyChain([stranger], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(false);
       }
       expect(verified.callCount).to.equal(0);
       const known = base64(await make({ name: 'CN=Known', by: root }));
-      expect(certificates.validate([known], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(true);
+      expect(certificates.verifyChain([known], anchors, NOW, { purpose: 'SD-JWT VC' }).trusted).to.equal(true);
       expect(verified.callCount).to.equal(1);
     } finally {
       verified.restore();
@@ -269,23 +266,187 @@ describe('Validating a certificate path', () => {
       fc.property(fc.nat({ max: der.length - 1 }), fc.nat({ max: 255 }), (at, byte) => {
         const changed = Buffer.from(der);
         changed[at] = byte;
-        readCertificate(changed);
-        readCertificate(changed.subarray(0, at));
-        const verdict = new NodeCertificates().validate(
-          [changed.toString('base64')],
-          [{ certificate: base64(intermediate) }],
-          NOW,
-          { purpose: 'SD-JWT VC' },
-        );
+        parseCertificate(changed);
+        parseCertificate(changed.subarray(0, at));
+        const verdict = new NodeCertificates().verifyChain([changed.toString('base64')], [{ certificate: base64(intermediate) }], NOW, {
+          purpose: 'SD-JWT VC',
+        });
         expect(verdict.trusted).to.equal(changed.equals(der));
       }),
       { numRuns: 100 },
     );
-    fc.assert(
-      fc.property(
-        fc.uint8Array({ maxLength: 300 }),
-        (bytes) => readCertificate(Buffer.from(bytes)) === undefined,
-      ),
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => parseCertificate(Buffer.from(bytes)) === undefined));
+  });
+});
+
+const ANY = '2.5.29.37.0';
+const DOCUMENT_SIGNER = '1.0.18013.5.1.2';
+const STATUS_SIGNER = '1.3.6.1.5.5.7.3.30';
+const TRUST_LIST_SIGNER = '0.4.0.2231.3.0';
+
+/** Extended key usages that are right for what is signed. */
+const RIGHT: Readonly<Record<CertificatePurpose, readonly string[]>> = {
+  'SD-JWT VC': [DOCUMENT_SIGNER, '1.0.23220.4.1.2'],
+  mdoc: [DOCUMENT_SIGNER, '1.0.23220.4.1.2'],
+  'wallet attestation': [],
+  'status list': [STATUS_SIGNER],
+  'trust list': [TRUST_LIST_SIGNER],
+  'registration certificate': [],
+  'OCSP answer': ['1.3.6.1.5.5.7.3.9'],
+};
+const KNOWN = [WEB_SERVER, READER, '1.3.6.1.5.5.7.3.4', ...new Set(Object.values(RIGHT).flat())];
+
+describe('What a certificate is for', () => {
+  let root: Certified;
+  const shared = new NodeCertificates();
+  const judge = (purpose: CertificatePurpose, chain: readonly Certified[], anchors = [root]): string => {
+    const texts = chain.map(({ certificate }) => certificate);
+    const verdict = shared.verifyChain(texts, anchors, NOW, { purpose });
+    return verdict.trusted ? 'trusted' : verdict.reason;
+  };
+  const leafFor = (purposes: readonly string[], critical = false, by = root) => certify({ name: 'Leaf', by, purposes, critical });
+
+  before(async () => {
+    root = await certify({ name: 'Root', ca: true });
+  });
+
+  for (const [name, right] of Object.entries(RIGHT)) {
+    const purpose = name as CertificatePurpose;
+    describe(`when it signed a ${purpose}`, () => {
+      it('is open without an extended key usage, and with one that restricts nothing', async () => {
+        expect(judge(purpose, [await leafFor([])])).to.equal('trusted');
+        expect(judge(purpose, [await leafFor([ANY], true)])).to.equal('trusted');
+        expect(judge(purpose, [await leafFor([WEB_SERVER, ANY])])).to.equal('trusted');
+      });
+
+      it('is told by an extended key usage, critical or not', async () => {
+        for (const usage of KNOWN) {
+          const expected = right.includes(usage) ? 'trusted' : 'certificate_profile';
+          for (const critical of [false, true]) {
+            expect(judge(purpose, [await leafFor([usage], critical)]), usage).to.equal(expected);
+            expect(judge(purpose, [await leafFor(['1.2.3.4', usage], critical)]), usage).to.equal(expected);
+          }
+        }
+      });
+
+      it('is restricted by authorities in between, not by the anchor', async () => {
+        for (const usage of [...KNOWN, ANY]) {
+          const isFine = usage === ANY || right.includes(usage);
+          const middle = await certify({
+            name: 'Middle',
+            by: root,
+            ca: true,
+            purposes: [usage],
+            critical: true,
+          });
+          const leaf = await leafFor(right.slice(0, 1), false, middle);
+          expect(judge(purpose, [leaf, middle]), usage).to.equal(isFine ? 'trusted' : 'certificate_profile');
+          expect(judge(purpose, [leaf], [middle]), usage).to.equal('trusted');
+        }
+      });
+
+      it('is asked of a certificate that is trusted by itself, too', async () => {
+        const own = await certify({ name: 'Own' });
+        const web = await certify({ name: 'Web', purposes: [WEB_SERVER] });
+        expect(judge(purpose, [own], [own])).to.equal('trusted');
+        expect(judge(purpose, [web], [web])).to.equal('certificate_profile');
+      });
+    });
+  }
+
+  it('is remembered for that alone', async () => {
+    const leaf = await leafFor([STATUS_SIGNER]);
+    for (const _ of [1, 2]) {
+      expect(judge('status list', [leaf])).to.equal('trusted');
+      expect(judge('SD-JWT VC', [leaf])).to.equal('certificate_profile');
+      expect(judge('trust list', [leaf])).to.equal('certificate_profile');
+    }
+  });
+});
+
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+
+const read = ({ certificate }: Certified) => parseCertificate(Buffer.from(certificate, 'base64'));
+
+describe('The times of a certificate', () => {
+  function judge(chain: readonly Certified[], anchors: readonly Certified[]): string {
+    const verdict = new NodeCertificates().verifyChain(
+      chain.map(({ certificate }) => certificate),
+      anchors,
+      NOW,
+      { purpose: 'SD-JWT VC' },
     );
+    return verdict.trusted ? 'trusted' : verdict.reason;
+  }
+
+  const good: [number, string, string][] = [
+    [UTC_TIME, '491231235959Z', '2049-12-31T23:59:59.000Z'],
+    [UTC_TIME, '500101000000Z', '1950-01-01T00:00:00.000Z'],
+    [UTC_TIME, '280229000000Z', '2028-02-29T00:00:00.000Z'],
+    [GENERALIZED_TIME, '20500101000000Z', '2050-01-01T00:00:00.000Z'],
+    // RFC 5280 section 4.1.2.5: of a certificate without a well-defined end
+    [GENERALIZED_TIME, '99991231235959Z', '9999-12-31T23:59:59.000Z'],
+  ];
+  for (const [tag, text, time] of good) {
+    it(`are read: ${text}`, () => {
+      expect(parseTime({ tag, content: Buffer.from(text) }).toISOString()).to.equal(time);
+    });
+  }
+
+  const bad: [number, string][] = [
+    [UTC_TIME, '271399000000Z'],
+    [UTC_TIME, '270230000000Z'],
+    [UTC_TIME, '270229000000Z'],
+    [UTC_TIME, '270228240000Z'],
+    [UTC_TIME, '270228236000Z'],
+    [UTC_TIME, '270228235960Z'],
+    [UTC_TIME, '2702280000Z'],
+    [UTC_TIME, '270228000000'],
+    [UTC_TIME, '270228000000+0100'],
+    [UTC_TIME, '20270228000000Z'],
+    [UTC_TIME, 'aaaaaaaaaaaaZ'],
+    [UTC_TIME, ''],
+    [GENERALIZED_TIME, '270228000000Z'],
+    [GENERALIZED_TIME, '20270228000000.5Z'],
+    [GENERALIZED_TIME, '20270228000000'],
+    [GENERALIZED_TIME, '20271399000000Z'],
+    [0x0c, '270228000000Z'],
+    [0x0c, '20270228000000Z'],
+  ];
+  for (const [tag, text] of bad) {
+    it(`are refused: "${text}" with the tag ${tag}`, () => {
+      expect(() => parseTime({ tag, content: Buffer.from(text) })).to.throw('time');
+    });
+  }
+
+  for (const [what, validity] of Object.entries(UNREADABLE_TIMES)) {
+    it(`make it no certificate: ${what}`, async () => {
+      const root = await certify({ name: 'Root', ca: true });
+      const leaf = await certify({ name: 'Leaf', by: root, validity });
+      expect(read(leaf)).to.equal(undefined);
+      expect(judge([leaf], [root])).to.equal('issuer_key_unresolved');
+      expect(judge([leaf], [leaf]), 'pinned itself').to.equal('issuer_key_unresolved');
+
+      const middle = await certify({ name: 'Middle', by: root, ca: true, validity });
+      const below = await certify({ name: 'Below', by: middle });
+      expect(judge([below, middle], [root])).to.equal('issuer_key_unresolved');
+      expect(judge([below], [middle]), 'as an anchor').to.equal('untrusted_chain');
+    });
+  }
+
+  it('are those of the certificate when they can be read', async () => {
+    const validity = { notBefore: '260101000000Z', notAfter: '280229123456Z' };
+    const leaf = await certify({ name: 'Leaf', validity });
+    expect(read(leaf)).to.deep.include({
+      notBefore: new Date('2026-01-01T00:00:00Z'),
+      notAfter: new Date('2028-02-29T12:34:56Z'),
+    });
+    expect(judge([leaf], [leaf])).to.equal('trusted');
+  });
+
+  it('are read in the same way for those who sign mdocs', async () => {
+    const leaf = await certify({ name: 'Leaf', validity: { notAfter: '270230000000Z' } });
+    expect(() => parseDocumentSigner(leaf.certificate)).to.throw('not a certificate');
   });
 });

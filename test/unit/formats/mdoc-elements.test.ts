@@ -1,10 +1,18 @@
+import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
-import { encodeCbor } from '../../../domain/formats/cbor/encode.ts';
+import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, fullDate, Tagged } from '../../../domain/formats/cbor/values.ts';
-import { readElementValue } from '../../../domain/formats/mdoc/element-values.ts';
+import { protectedHeaderOf } from '../../../domain/formats/cose/sign1.ts';
+import { assertIssuingPlace } from '../../../domain/formats/mdoc/driving-licence.ts';
+import { parseElementValue } from '../../../domain/formats/mdoc/element-values.ts';
+import { parseMso } from '../../../domain/formats/mdoc/mso.ts';
+import { parseDeviceResponse } from '../../../domain/formats/mdoc/parse.ts';
+import { verifyDeviceTransactionData } from '../../../domain/formats/mdoc/transaction-data.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Json } from '../../../domain/shared/json.ts';
+import { Refusal } from '../../../domain/shared/refusal.ts';
+import { certify } from '../../support/test-certificates.ts';
 
 const IMAGE = Buffer.from('ffd8ffe0', 'hex');
 const time = (text: string) => new Tagged(0, text);
@@ -88,7 +96,7 @@ const REFUSED: readonly (readonly [string, Json])[] = [
 describe('Reading a claim as an mdoc element', () => {
   for (const [name, json, value] of CASES) {
     it(`reads ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
-      const read = readElementValue('org.example.ns', name, json);
+      const read = parseElementValue('org.example.ns', name, json);
       expect(read).to.deep.equal(value);
       expect(decodeCbor(encodeCbor(read))).to.deep.equal(value);
     });
@@ -96,8 +104,169 @@ describe('Reading a claim as an mdoc element', () => {
 
   for (const [name, json] of REFUSED) {
     it(`refuses ${name}: ${JSON.stringify(json).slice(0, 60)}`, () => {
-      const read = () => readElementValue('org.example.ns', name, json);
+      const read = () => parseElementValue('org.example.ns', name, json);
       expect(read).to.throw(Failure).with.property('code', 'invalid_input');
+    });
+  }
+});
+
+const SIGNED = [protectedHeaderOf('ES256'), new Map(), null, Buffer.alloc(64)];
+const ITEM = embed(encodeCbor({ digestID: 0 }));
+const DOCUMENT = { docType: 'org.example.badge', issuerSigned: { issuerAuth: SIGNED } };
+const RESPONSE = { version: '1.0', documents: [DOCUMENT], status: 0 };
+const open = (response: Cbor) => parseDeviceResponse(encodeCbor(response).toString('base64url'));
+const opened = (changes: Record<string, Cbor>) => open({ ...RESPONSE, documents: [{ ...DOCUMENT, ...changes }] });
+const withNameSpaces = (nameSpaces: Cbor) => opened({ issuerSigned: { issuerAuth: SIGNED, nameSpaces } });
+
+describe('The form of a DeviceResponse', () => {
+  it('has one document, with what was shown of it', () => {
+    const { docType, items, deviceSigned } = withNameSpaces({ a: [ITEM] });
+    expect([docType, [...items.keys()], deviceSigned]).to.deep.equal(['org.example.badge', ['a'], undefined]);
+    expect(open(RESPONSE).items.size).to.equal(0);
+  });
+
+  it('may be signed by its device in one way, or not at all', () => {
+    const nameSpaces = embed(encodeCbor(new Map()));
+    const authOf = (device: Record<string, Cbor>) => opened({ deviceSigned: { nameSpaces, ...device } }).deviceSigned?.auth;
+    expect(authOf({})).to.equal(undefined);
+    expect(authOf({ deviceAuth: {} })).to.equal(undefined);
+    expect(authOf({ deviceAuth: { deviceMac: SIGNED } })).to.equal('mac');
+    expect(authOf({ deviceAuth: { deviceSignature: SIGNED } })).to.have.property('signature');
+    expect(() => authOf({ deviceAuth: { deviceSignature: SIGNED, deviceMac: SIGNED } })).to.throw(Refusal, 'malformed: both');
+  });
+
+  const wrong: readonly (readonly [string, string, () => unknown])[] = [
+    ['is too long', 'at most 1572864 characters', () => parseDeviceResponse('A'.repeat(1_572_865))],
+    ['is padded', 'not base64url', () => parseDeviceResponse(`${encodeCbor(RESPONSE).toString('base64')}=`)],
+    ['has no status', 'status', () => open({ version: '1.0', documents: [DOCUMENT] })],
+    ['has no documents', 'no documents', () => open({ ...RESPONSE, documents: [] })],
+    ['has documents that are no list', 'no documents', () => open({ ...RESPONSE, documents: DOCUMENT })],
+    ['has a type that is no text', 'docType', () => opened({ docType: 1 })],
+    ['has a namespace that is no text', 'nameSpaces', () => withNameSpaces(new Map([[1, [ITEM]]]))],
+    ['has a namespace that is no list', 'nameSpaces', () => withNameSpaces({ a: ITEM })],
+    ['has namespaces that are no map', 'nameSpaces is not a map', () => withNameSpaces([])],
+    ['has a namespace without items', 'nameSpaces', () => withNameSpaces({ a: [] })],
+    ['has an item without a tag', 'nameSpaces', () => withNameSpaces({ a: [ITEM, 1] })],
+    ['has a device that signs in no form', 'nameSpaces of deviceSigned', () => opened({ deviceSigned: { nameSpaces: {} } })],
+    ['has no issuer', 'issuerSigned is not a map', () => opened({ issuerSigned: undefined })],
+  ];
+  for (const [what, message, read] of wrong) {
+    it(`is refused when it ${what}`, () => expect(read).to.throw(Refusal, message).with.property('reason', 'malformed'));
+  }
+
+  it('has one document and no more', () => {
+    expect(() => open({ ...RESPONSE, documents: [DOCUMENT, DOCUMENT] }))
+      .to.throw(Refusal)
+      .with.property('reason', 'multiple_documents');
+  });
+
+  it('has a security object inside a byte string', () => {
+    expect(() => parseMso(encodeCbor({ version: '1.0' }))).to.throw(Refusal, 'the payload has no tag 24');
+  });
+});
+
+describe('Transaction data that a device confirms', () => {
+  const [pay, sign] = ['eyJwYXkiOjF9', 'eyJzaWduIjoxfQ'];
+  const hashOf = (text: string, name = 'sha256') => hash(name, text, 'base64url');
+  const entry = (text: string, changes: object = {}) => ({
+    ...{ namespace: 'org.example.tx', element: 'hash', text, algorithms: [], required: true },
+    ...changes,
+  });
+  const confirm = (value: Json | undefined, ...entries: ReturnType<typeof entry>[]) =>
+    verifyDeviceTransactionData(value === undefined ? {} : { 'org.example.tx': { hash: value } }, entries);
+
+  it('is what its hash stands for, one or several in any order', () => {
+    expect(confirm(hashOf(pay), entry(pay))).to.deep.equal([pay]);
+    expect(confirm([hashOf(sign), hashOf(pay)], entry(pay), entry(sign))).to.deep.equal([sign, pay]);
+    expect(confirm(undefined)).to.deep.equal([]);
+  });
+
+  it('may be left to another credential where that could do so', () => {
+    expect(confirm(undefined, entry(pay, { required: false }))).to.deep.equal([]);
+    expect(confirm(hashOf(sign), entry(pay, { required: false }), entry(sign))).to.deep.equal([sign]);
+  });
+
+  it('is hashed by an algorithm that it names, and by SHA-256 where it names none', () => {
+    const strong = entry(pay, { algorithms: ['sha-384', 'md5', 'sha-512'] });
+    expect(confirm(hashOf(pay, 'sha384'), strong)).to.deep.equal([pay]);
+    expect(confirm(hashOf(pay, 'sha512'), strong)).to.deep.equal([pay]);
+    expect(() => confirm(hashOf(pay), strong)).to.throw(Refusal, 'unknown hash');
+    expect(() => confirm(hashOf(pay, 'md5'), strong)).to.throw(Refusal, 'unknown hash');
+    expect(() => confirm(hashOf(pay, 'sha384'), entry(pay))).to.throw(Refusal, 'unknown hash');
+  });
+
+  for (const [what, value, reason] of [
+    ['nothing', undefined, 'transaction_data_missing'],
+    ['the hash of another entry alone', [hashOf(sign)], 'transaction_data_missing'],
+    ['a hash of nothing that was asked', [hashOf(pay), hashOf(sign), hashOf('x')], 'transaction_data_mismatch'],
+    ['an empty list', [], 'transaction_data_mismatch'],
+    ['what is no hash', 1, 'transaction_data_mismatch'],
+    ['a list of what is no hash', [hashOf(pay), 1], 'transaction_data_mismatch'],
+  ] as const) {
+    it(`is refused with ${what}`, () => {
+      expect(() => confirm(value as Json | undefined, entry(pay), entry(sign, { required: false })))
+        .to.throw(Refusal)
+        .with.property('reason', reason);
+    });
+  }
+
+  it('is looked for in the element of its own type', () => {
+    const other = entry(sign, { element: 'signature' });
+    expect(() => confirm([hashOf(pay), hashOf(sign)], entry(pay), other)).to.throw(Refusal, 'unknown hash');
+    expect(() => confirm(hashOf(pay), entry(pay), other)).to.throw(Refusal, 'org.example.tx signature');
+  });
+});
+
+type Elements = Readonly<Record<string, unknown>>;
+
+const outcomeOf = async (signer: string, authority: string | undefined, elements: Elements = {}) => {
+  const root = await certify({ name: `Root${authority ?? ''}`, ca: true });
+  const { certificate } = await certify({ name: `Signer${signer}`, by: root });
+  const above = authority === undefined ? undefined : root.certificate;
+  try {
+    assertIssuingPlace({ certificate, authority: above }, { 'org.iso.18013.5.1': elements });
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof Refusal) return error.message;
+    throw error;
+  }
+};
+
+describe('The place of a driving licence', () => {
+  const good: readonly (readonly [string, string, string | undefined, Elements?])[] = [
+    ['is that of signer and authority', ', C=DE', ', C=DE', { issuing_country: 'DE' }],
+    ['need not be shown', ', C=DE', ', C=DE'],
+    ['is compared with nothing where no certificate names one', '', '', { issuing_country: 'DE' }],
+    ['is that of a signer who is trusted by itself', ', C=DE', undefined, { issuing_country: 'DE' }],
+    ['is written in any letters', ', C=de', ', C=DE', { issuing_country: 'De' }],
+    ['has the state of the signer', ', C=US, ST=US-CA', ', C=US', { issuing_country: 'US', issuing_jurisdiction: 'US-CA' }],
+    ['has the state of the signer without its country', ', C=US, ST=CA', ', C=US', { issuing_jurisdiction: 'US-CA' }],
+    ['need not show the state of the signer', ', C=US, ST=CA', ', C=US', { issuing_country: 'US' }],
+    ['has the state of signer and authority', ', C=US, ST=CA', ', C=US, ST=CA', { issuing_jurisdiction: 'CA' }],
+    ['has any state where no certificate names one', ', C=US', ', C=US', { issuing_jurisdiction: 'US-NV' }],
+  ];
+  for (const [what, ...given] of good) {
+    it(what, async () => expect(await outcomeOf(...given)).to.equal('accepted'));
+  }
+
+  const bad: readonly (readonly [string, RegExp, string, string | undefined, Elements?])[] = [
+    ['another country than the signer', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 'FR' }],
+    ['no country as text', /issuing_country .* DE/, ', C=DE', ', C=DE', { issuing_country: 49 }],
+    ['another country than a signer trusted by itself', /DE/, ', C=DE', undefined, { issuing_country: 'FR' }],
+    ['a signer abroad', /signer is of DE, its authority of FR/, ', C=DE', ', C=FR'],
+    ['a signer of no country', /signer is of no country, its authority of FR/, '', ', C=FR'],
+    ['an authority of no country', /authority of no country/, ', C=DE', '', { issuing_country: 'DE' }],
+    ['a signer of two countries', /DE and FR/, ', C=DE, C=FR', undefined, { issuing_country: 'FR' }],
+    ['another state than the signer', /issuing_jurisdiction .* US-CA/, ', C=US, ST=US-CA', ', C=US', { issuing_jurisdiction: 'US-NV' }],
+    ['another state than the authority', /issuing_jurisdiction .* US-CA/, ', C=US', ', C=US, ST=US-CA', { issuing_jurisdiction: 'US-NV' }],
+    ['a signer of another state', /of US-NV, its authority of US-CA/, ', C=US, ST=US-NV', ', C=US, ST=US-CA'],
+  ];
+  for (const [what, detail, ...given] of bad) {
+    it(`is refused with ${what}`, async () => {
+      const outcome = await outcomeOf(...given);
+      expect(outcome)
+        .to.match(/^issuer_country_mismatch: /)
+        .and.to.match(detail);
     });
   }
 });

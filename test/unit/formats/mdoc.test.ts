@@ -1,12 +1,4 @@
-import {
-  createPublicKey,
-  generateKeyPairSync,
-  hash,
-  type KeyObject,
-  randomBytes,
-  sign,
-  webcrypto,
-} from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, hash, type KeyObject, randomBytes, sign, webcrypto } from 'node:crypto';
 import {
   BasicConstraintsExtension,
   cryptoProvider,
@@ -19,24 +11,19 @@ import { expect } from 'chai';
 import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
 import type { TrustAnchor } from '../../../application/ports/certificates.ts';
-import { checkMdoc, type ExpectedMdoc } from '../../../application/verification/check-mdoc.ts';
+import { type ExpectedMdoc, verifyMdoc } from '../../../application/verification/verify-mdoc.ts';
 import { decodeCbor } from '../../../domain/formats/cbor/decode.ts';
 import { embed, encodeCbor } from '../../../domain/formats/cbor/encode.ts';
 import { type Cbor, type CborMap, EncodedCbor, Tagged } from '../../../domain/formats/cbor/values.ts';
-import {
-  buildCoseSign1,
-  protectedHeaderOf,
-  readCoseSign1,
-  sigStructure,
-} from '../../../domain/formats/cose/sign1.ts';
+import { buildCoseSign1, parseCoseSign1, protectedHeaderOf, sigStructure } from '../../../domain/formats/cose/sign1.ts';
 import { deviceAuthenticationBytes } from '../../../domain/formats/mdoc/device-auth.ts';
-import { checkDocumentSigner, readDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { assertDocumentSigner, parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
 import { type MdocContents, prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
-import { checkValidity, readMso } from '../../../domain/formats/mdoc/mso.ts';
+import { assertValidity, parseMso } from '../../../domain/formats/mdoc/mso.ts';
 import { redirectTranscript } from '../../../domain/formats/mdoc/session-transcript.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { type PublicJwk, readPublicJwk } from '../../../domain/shared/jwk.ts';
+import { type PublicJwk, parsePublicJwk } from '../../../domain/shared/jwk.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 
 const NOW = new Date('2027-01-15T08:00:00Z');
@@ -57,7 +44,7 @@ type Key = { readonly jwk: PublicJwk; readonly privateKey: KeyObject };
 
 function makeKey(curve = 'P-256'): Key {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: curve });
-  const jwk = readPublicJwk(publicKey.export({ format: 'jwk' }));
+  const jwk = parsePublicJwk(publicKey.export({ format: 'jwk' }));
   if (jwk === undefined) throw new Error('unreadable');
   return { jwk, privateKey };
 }
@@ -130,7 +117,7 @@ function contents(changes: Partial<MdocContents> = {}): MdocContents {
       validUntil: new Date('2028-01-01T00:00:00.999Z'),
     },
     status: STATUS,
-    randomBytes,
+    random: randomBytes,
     ...changes,
   };
 }
@@ -169,7 +156,7 @@ function present(issuerSigned: Cbor, device: Device = {}, more: Record<string, C
 }
 
 function check(text: string, changes: Partial<ExpectedMdoc> = {}) {
-  return checkMdoc(ports, text, {
+  return verifyMdoc(ports, text, {
     now: NOW,
     transcripts: [transcript],
     docType: DOC_TYPE,
@@ -193,7 +180,7 @@ function outcomeOf(run: () => unknown): string {
 
 /** Signs another security object over the same items. */
 function resign(issuerSigned: CborMap, change: (mso: Map<string, Cbor>) => void): CborMap {
-  const signed = readCoseSign1(issuerSigned.get('issuerAuth'));
+  const signed = parseCoseSign1(issuerSigned.get('issuerAuth'));
   const outer = decodeCbor(signed.payload ?? Buffer.alloc(0));
   if (!(outer instanceof EncodedCbor)) throw new Error('no tag 24');
   const mso = new Map(decodeCbor(outer.content) as ReadonlyMap<string, Cbor>);
@@ -252,9 +239,7 @@ describe('An mdoc', () => {
   });
 
   it('draws 32 fresh bytes for each element', () => {
-    const random = [...itemsOf(issue()), ...itemsOf(issue())].map(
-      (item) => (decodeCbor(item.content) as CborMap).get('random') as Buffer,
-    );
+    const random = [...itemsOf(issue()), ...itemsOf(issue())].map((item) => (decodeCbor(item.content) as CborMap).get('random') as Buffer);
     expect(random.every((bytes) => bytes.length === 32)).to.equal(true);
     expect(new Set(random.map((bytes) => bytes.toString('hex'))).size).to.equal(12);
   });
@@ -285,8 +270,7 @@ describe('An mdoc', () => {
       const sealed = sealMdoc(prepareMdoc({ ...without, claimsByNamespace }), Buffer.alloc(64));
       return decodeCbor(Buffer.from(sealed, 'base64url')) as CborMap;
     };
-    const read = (issuerSigned: CborMap) =>
-      readMso(readCoseSign1(issuerSigned.get('issuerAuth')).payload ?? Buffer.alloc(0));
+    const read = (issuerSigned: CborMap) => parseMso(parseCoseSign1(issuerSigned.get('issuerAuth')).payload ?? Buffer.alloc(0));
     const some = issued({ [NAMESPACE]: CLAIMS, 'org.example.empty': {} });
     expect([...(some.get('nameSpaces') as CborMap).keys()]).to.deep.equal([NAMESPACE]);
     expect([...read(some).valueDigests.keys()]).to.deep.equal([NAMESPACE]);
@@ -348,20 +332,13 @@ describe('A DeviceResponse', () => {
     const own = { [NAMESPACE]: { family_name: 'Other' }, 'org.example.tx': { amount: 5 } };
     const allow = (keyAuthorizations: Cbor) =>
       resign(issue(), (mso) => {
-        mso.set(
-          'deviceKeyInfo',
-          new Map([...(mso.get('deviceKeyInfo') as CborMap), ['keyAuthorizations', keyAuthorizations]]),
-        );
+        mso.set('deviceKeyInfo', new Map([...(mso.get('deviceKeyInfo') as CborMap), ['keyAuthorizations', keyAuthorizations]]));
       });
     const both = { nameSpaces: [NAMESPACE], dataElements: { 'org.example.tx': ['amount'] } };
     const checked = check(present(allow(both), { nameSpaces: own }));
     expect(checked.deviceSigned).to.deep.equal(own);
     expect(checked.namespaces[NAMESPACE]?.['family_name']).to.equal('Nygård');
-    for (const less of [
-      {},
-      { nameSpaces: [NAMESPACE] },
-      { ...both, dataElements: { 'org.example.tx': ['tax'] } },
-    ]) {
+    for (const less of [{}, { nameSpaces: [NAMESPACE] }, { ...both, dataElements: { 'org.example.tx': ['tax'] } }]) {
       expect(outcomeOf(() => check(present(allow(less), { nameSpaces: own })))).to.equal('key_authorization');
     }
     for (const broken of [[], { nameSpaces: 'x' }, { dataElements: [] }]) {
@@ -390,9 +367,7 @@ describe('A DeviceResponse', () => {
       [present(withItems(issued, [embed(encodeCbor(1))])), 'malformed'],
     ];
     for (const [text, reason] of cases) expect(outcomeOf(() => check(text))).to.equal(reason);
-    expect(
-      outcomeOf(() => check(present(issued), { transcripts: [encodeCbor([null, null, null])] })),
-    ).to.equal('device_signature');
+    expect(outcomeOf(() => check(present(issued), { transcripts: [encodeCbor([null, null, null])] }))).to.equal('device_signature');
   });
 
   it('tolerates errors that the wallet reports, and documents it says it lacks', () => {
@@ -461,9 +436,7 @@ describe('The security object of an mdoc', () => {
     const [notBefore, notAfter] = [new Date('2026-01-01'), new Date('2026-12-31')];
     const [validFrom, validUntil] = [new Date('2027-01-01'), new Date('2028-01-01')];
     const signedAt = (signed: string) =>
-      outcomeOf(() =>
-        checkValidity({ signed: new Date(signed), validFrom, validUntil }, { notBefore, notAfter }, NOW),
-      );
+      outcomeOf(() => assertValidity({ signed: new Date(signed), validFrom, validUntil }, { notBefore, notAfter }, NOW));
     expect(signedAt('2026-12-31')).to.equal('accepted');
     expect(signedAt('2026-12-31T00:00:01Z')).to.equal('signed_outside_certificate');
     expect(signedAt('2025-12-31')).to.equal('signed_outside_certificate');
@@ -532,19 +505,17 @@ describe('A document signer', () => {
   before(makeOnce);
 
   it('is known by validity and usage', () => {
-    const signer = readDocumentSigner(certificates.leaf);
+    const signer = parseDocumentSigner(certificates.leaf);
     expect(signer).to.deep.equal({
       notBefore: new Date('2026-01-01T00:00:00Z'),
       notAfter: new Date('2036-01-01T00:00:00Z'),
       usages: { critical: true, oids: [USAGE] },
     });
-    expect(() => checkDocumentSigner(signer, USAGE)).to.not.throw();
-    expect(outcomeOf(() => checkDocumentSigner(signer, '1.2.3'))).to.equal('certificate_profile');
-    expect(outcomeOf(() => checkDocumentSigner(readDocumentSigner(certificates.root), USAGE))).to.equal(
-      'certificate_profile',
-    );
+    expect(() => assertDocumentSigner(signer, USAGE)).to.not.throw();
+    expect(outcomeOf(() => assertDocumentSigner(signer, '1.2.3'))).to.equal('certificate_profile');
+    expect(outcomeOf(() => assertDocumentSigner(parseDocumentSigner(certificates.root), USAGE))).to.equal('certificate_profile');
     for (const nothing of ['AAAA', 'MAA=']) {
-      expect(outcomeOf(() => readDocumentSigner(nothing))).to.equal('issuer_key_unresolved');
+      expect(outcomeOf(() => parseDocumentSigner(nothing))).to.equal('issuer_key_unresolved');
     }
   });
 });

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { type Certificate, readCertificate } from '../../../domain/formats/der/certificate.ts';
-import { makeOcspRequest, readOcspResponse } from '../../../domain/formats/der/ocsp.ts';
-import { DerError, readElement, readElements, readSequence } from '../../../domain/formats/der/reader.ts';
-import { der, namesOf } from '../../support/crl-maker.ts';
+import { type Certificate, parseCertificate } from '../../../domain/formats/der/certificate.ts';
+import { makeOcspRequest, parseOcspResponse } from '../../../domain/formats/der/ocsp.ts';
+import { DerError, parseElement, parseElements, parseSequence } from '../../../domain/formats/der/reader.ts';
+import { der, namesOf } from '../../support/revocation-maker.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
@@ -22,7 +22,7 @@ describe('The form of an answer of a responder', () => {
   let id: Buffer;
   before(async () => {
     const authority: Certified = await certify({ name: 'Authority', ca: true });
-    const read = readCertificate(Buffer.from(authority.certificate, 'base64'));
+    const read = parseCertificate(Buffer.from(authority.certificate, 'base64'));
     if (read === undefined) throw new Error('no certificate');
     issuer = read;
     ({ serial } = namesOf((await certify({ name: 'Leaf', by: authority })).certificate));
@@ -32,23 +32,19 @@ describe('The form of an answer of a responder', () => {
   const subjectOf = (number: Buffer) => ({ serial: number, issuerName: Buffer.from(issuer.subject, 'hex') });
   /** `CertID` of the one certificate that a request is about. */
   const idIn = (request: Buffer): Buffer => {
-    let element = readElement(request);
-    for (let depth = 0; depth < 4; depth++) element = readElements(element.content)[0] ?? element;
+    let element = parseElement(request);
+    for (let depth = 0; depth < 4; depth++) element = parseElements(element.content)[0] ?? element;
     return element.whole;
   };
   const answer = (...said: Buffer[]) => der(0x30, id, ...said);
   const data = (...answers: Buffer[]) => der(0x30, RESPONDER, BEGIN, der(0x30, ...answers));
-  const basic = (...parts: Buffer[]) =>
-    der(0x30, hex('0a0100'), der(0xa0, der(0x30, BASIC, der(0x04, der(0x30, ...parts)))));
-  const read = (bytes: Buffer) => readOcspResponse(bytes, issuer, subjectOf(serial));
+  const basic = (...parts: Buffer[]) => der(0x30, hex('0a0100'), der(0xa0, der(0x30, BASIC, der(0x04, der(0x30, ...parts)))));
+  const read = (bytes: Buffer) => parseOcspResponse(bytes, issuer, subjectOf(serial));
   const about = (...answers: Buffer[]) => read(basic(data(...answers), ALGORITHM, SIGNATURE));
 
   // RFC 6960 section 4.1.1: the hash is of the issuer field of the certificate that is checked.
   it('is asked for by the issuer name as the checked certificate writes it', () => {
-    const issuerName = der(
-      0x30,
-      der(0x31, der(0x30, hex('0603550403'), der(0x13, Buffer.from('AUTHORITY')))),
-    );
+    const issuerName = der(0x30, der(0x31, der(0x30, hex('0603550403'), der(0x13, Buffer.from('AUTHORITY')))));
     const asked = idIn(makeOcspRequest(issuer, { serial, issuerName }));
     expect(asked.includes(createHash('sha1').update(issuerName).digest())).to.equal(true);
   });
@@ -62,25 +58,16 @@ describe('The form of an answer of a responder', () => {
       status: 'good',
       thisUpdate: new Date('2026-06-01T00:00:00Z'),
     });
-    expect(about(answer(GOOD, BEGIN, der(0xa1, der(0x30)))), 'extensions are no end').to.not.have.property(
-      'nextUpdate',
-    );
+    expect(about(answer(GOOD, BEGIN, der(0xa1, der(0x30)))), 'extensions are no end').to.not.have.property('nextUpdate');
   });
 
   it('may say more', () => {
     const extensions = der(0xa1, der(0x30));
-    const whole = answer(
-      der(0xa1, at('20260501000000'), der(0xa0, hex('0a0101'))),
-      BEGIN,
-      der(0xa0, END),
-      extensions,
-    );
+    const whole = answer(der(0xa1, at('20260501000000'), der(0xa0, hex('0a0101'))), BEGIN, der(0xa0, END), extensions);
     const version = der(0xa0, hex('020100'));
     const said = der(0x30, version, RESPONDER, BEGIN, der(0x30, whole), extensions);
     const [one, two] = [der(0x30, hex('0101ff')), der(0x30)];
-    expect(
-      read(basic(said, der(0x30, hex('06022a03'), hex('0500')), SIGNATURE, der(0xa0, der(0x30, one, two)))),
-    ).to.deep.equal({
+    expect(read(basic(said, der(0x30, hex('06022a03'), hex('0500')), SIGNATURE, der(0xa0, der(0x30, one, two))))).to.deep.equal({
       toBeSigned: said,
       algorithm: { oid: '1.2.3' },
       signature: Buffer.from('signature'),
@@ -99,13 +86,11 @@ describe('The form of an answer of a responder', () => {
     expect(about(answer(der(0x82), BEGIN), revoked)?.status).to.equal('unknown');
     expect(about(revoked)).to.equal(undefined);
     expect(about()).to.equal(undefined);
-    const [, ...parts] = readSequence(id);
+    const [, ...parts] = parseSequence(id);
     const sha256 = der(0x30, hex('0609608648016503040201'), hex('0500'));
     const strong = der(0x30, sha256, ...parts.map(({ whole }) => whole));
     expect(about(der(0x30, strong, GOOD, BEGIN)), 'by another hash').to.equal(undefined);
-    expect(about(der(0x30, der(0x31, readElement(id).content), GOOD, BEGIN)), 'by no name').to.equal(
-      undefined,
-    );
+    expect(about(der(0x30, der(0x31, parseElement(id).content), GOOD, BEGIN)), 'by no name').to.equal(undefined);
   });
 
   const wrong: readonly (readonly [string, string, () => unknown])[] = [
@@ -119,35 +104,23 @@ describe('The form of an answer of a responder', () => {
           der(
             0x30,
             hex('0a0106'),
-            readElements(readElement(basic(data(answer(GOOD, BEGIN)), ALGORITHM, SIGNATURE)).content)[1]
-              ?.whole ?? GOOD,
+            parseElements(parseElement(basic(data(answer(GOOD, BEGIN)), ALGORITHM, SIGNATURE)).content)[1]?.whole ?? GOOD,
           ),
         ),
     ],
     ['has a state that is no enumeration', 'the responder refused', () => read(der(0x30, hex('020100')))],
     ['answers nothing', 'no response', () => read(der(0x30, hex('0a0100')))],
-    [
-      'answers under another tag',
-      'no response',
-      () => read(der(0x30, hex('0a0100'), der(0xa1, der(0x30, BASIC, der(0x04))))),
-    ],
+    ['answers under another tag', 'no response', () => read(der(0x30, hex('0a0100'), der(0xa1, der(0x30, BASIC, der(0x04)))))],
     [
       'answers in another form',
       'no basic response',
       () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, hex('06022a03'), der(0x04, der(0x30)))))),
     ],
-    [
-      'names no form',
-      'no basic response',
-      () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x05), der(0x04, der(0x30)))))),
-    ],
+    ['names no form', 'no basic response', () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x05), der(0x04, der(0x30))))))],
     [
       'names its form as something else',
       'no basic response',
-      () =>
-        read(
-          der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x0d, BASIC.subarray(2)), der(0x04, der(0x30))))),
-        ),
+      () => read(der(0x30, hex('0a0100'), der(0xa0, der(0x30, der(0x0d, BASIC.subarray(2)), der(0x04, der(0x30)))))),
     ],
     [
       'has a body that is no octet string',
@@ -158,7 +131,7 @@ describe('The form of an answer of a responder', () => {
     [
       'signs no sequence',
       'nothing is signed',
-      () => read(basic(der(0x31, readElement(data(answer(GOOD, BEGIN))).content), ALGORITHM, SIGNATURE)),
+      () => read(basic(der(0x31, parseElement(data(answer(GOOD, BEGIN))).content), ALGORITHM, SIGNATURE)),
     ],
     ['has no algorithm', 'nothing is signed', () => read(basic(data(answer(GOOD, BEGIN))))],
     [
@@ -166,11 +139,7 @@ describe('The form of an answer of a responder', () => {
       'nothing is signed',
       () => read(basic(data(answer(GOOD, BEGIN)), der(0x31, hex('06022a03')), SIGNATURE)),
     ],
-    [
-      'has an algorithm without a name',
-      'algorithm',
-      () => read(basic(data(answer(GOOD, BEGIN)), der(0x30, der(0x05)), SIGNATURE)),
-    ],
+    ['has an algorithm without a name', 'algorithm', () => read(basic(data(answer(GOOD, BEGIN)), der(0x30, der(0x05)), SIGNATURE))],
     [
       'has an algorithm of no kind',
       'algorithm',
@@ -179,8 +148,7 @@ describe('The form of an answer of a responder', () => {
     [
       'has an algorithm with two parameters',
       'algorithm',
-      () =>
-        read(basic(data(answer(GOOD, BEGIN)), der(0x30, hex('06022a03'), der(0x05), der(0x05)), SIGNATURE)),
+      () => read(basic(data(answer(GOOD, BEGIN)), der(0x30, hex('06022a03'), der(0x05), der(0x05)), SIGNATURE)),
     ],
     ['has no signature', 'signature', () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM))],
     [
@@ -188,11 +156,7 @@ describe('The form of an answer of a responder', () => {
       'signature',
       () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x04, Buffer.from([0, 1])))),
     ],
-    [
-      'has a signature of some bits',
-      'signature',
-      () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x03, Buffer.from([1, 2])))),
-    ],
+    ['has a signature of some bits', 'signature', () => read(basic(data(answer(GOOD, BEGIN)), ALGORITHM, der(0x03, Buffer.from([1, 2]))))],
     ['has no answers', 'answers', () => read(basic(der(0x30, RESPONDER, BEGIN), ALGORITHM, SIGNATURE))],
     [
       'has answers that are no sequence',
@@ -213,12 +177,12 @@ describe('A request to a responder', () => {
   const subjectOf = (serial: Buffer) => ({ serial, issuerName: der(0x30) });
   it('is DER, however long the serial number', async () => {
     const { certificate } = await certify({ name: 'Authority', ca: true });
-    const issuer = readCertificate(Buffer.from(certificate, 'base64'));
+    const issuer = parseCertificate(Buffer.from(certificate, 'base64'));
     if (issuer === undefined) throw new Error('no certificate');
     const lengths = [1, 20, 60, 75, 90, 120];
     for (const length of lengths) {
       const request = makeOcspRequest(issuer, subjectOf(Buffer.alloc(length, 1)));
-      expect(readElement(request).whole.length).to.equal(request.length);
+      expect(parseElement(request).whole.length).to.equal(request.length);
       expect(request.includes(Buffer.alloc(length, 1))).to.equal(true);
     }
     expect(() => makeOcspRequest(issuer, subjectOf(Buffer.alloc(200, 1)))).to.throw(DerError, 'length');

@@ -1,11 +1,19 @@
 import { expect } from 'chai';
-import { CredentialConfigurationBody, proofTypesOf } from '../../../domain/issuance/configuration.ts';
+import { type CredentialConfiguration, CredentialConfigurationBody, proofTypesOf } from '../../../domain/issuance/configuration.ts';
+import {
+  defaultIssuance,
+  type IssuanceConfiguration,
+  IssuanceConfigurationBody,
+  withDefaults,
+} from '../../../domain/issuance/issuance-configuration.ts';
 import { missingClaims } from '../../../domain/issuance/mandatory-claims.ts';
-import { otherAlgorithmFaults } from '../../../domain/issuance/stated-abilities.ts';
+import { type IssuerMetadataParts, issuerMetadata } from '../../../domain/issuance/metadata.ts';
+import { findOtherAlgorithmProblems } from '../../../domain/issuance/stated-abilities.ts';
+import { typeMetadata } from '../../../domain/issuance/type-metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { aConfiguration, anMdoc, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
 
-const SD_JWT = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
 const EMPTY = {
   display: [],
   claims: [],
@@ -27,45 +35,35 @@ const mdoc = (config: object, more: object = {}) => ({ config: { ...MDOC.config,
 const paths = (format: object, ...all: unknown[]) => ({
   config: { ...format, claims: all.map((path) => ({ path })) },
 });
-const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
 const TEXT = { type: 'string' };
 const OPEN = { type: 'object', properties: { name: TEXT } };
 const CLOSED = { ...OPEN, additionalProperties: false };
 const STATIC = { name: 'Ada', address: { street: 'Main Street 1' }, list: [{ a: 1 }, 'b'] };
-const ofClaims = (disclosureFrame: object) => ({ ...SD_JWT, disclosureFrame, claims: STATIC });
-const described = (...all: unknown[][]) => ({ ...paths(SD_JWT.config, ...all), vct: SD_JWT.vct });
 const LIST = { type: 'object', properties: { list: { type: 'array', maxItems: 2, items: OPEN } } };
 
 describe('A credential configuration', () => {
+  const SD_JWT = { config: { format: 'dc+sd-jwt', display: DISPLAY }, vct: 'urn:card:1' };
+  const framed = (disclosureFrame: object, schema?: object) => ({ ...SD_JWT, disclosureFrame, schema });
+  const ofClaims = (disclosureFrame: object) => ({ ...SD_JWT, disclosureFrame, claims: STATIC });
+  const described = (...all: unknown[][]) => ({ ...paths(SD_JWT.config, ...all), vct: SD_JWT.vct });
+
   const good: [string, object][] = [
     ['an SD-JWT VC', SD_JWT],
     ['an SD-JWT VC without a key', { ...SD_JWT, keyBinding: false }],
     ['an mdoc', MDOC],
     ['an mdoc with elements', mdoc({ claimsByNamespace: { [MDL_NAMESPACE]: { birth_date: '1984-01-26' } } })],
-    [
-      'an mdoc that only names a namespace',
-      mdoc({ claimsByNamespace: { other: {} } }, { claims: { name: 'Ada' } }),
-    ],
+    ['an mdoc that only names a namespace', mdoc({ claimsByNamespace: { other: {} } }, { claims: { name: 'Ada' } })],
     ['an mdoc with nothing for the other format', { ...MDOC, vct: null, disclosureFrame: null }],
     ['proofs that are chosen', { ...SD_JWT, proofTypes: ['attestation'], keyAttestationsRequired: {} }],
     ['a frame within its schema', framed({ _sd: ['name'] }, CLOSED)],
     ['a frame beyond what an open schema names', framed({ _sd: ['more'] }, OPEN)],
     ['a frame of array elements', framed({ list: { _sd: [1], '0': { _sd: ['name'] } } }, LIST)],
-    [
-      'a frame over a union',
-      framed({ a: { _sd: ['b'] } }, { properties: { a: { type: ['object', 'null'] } } }),
-    ],
+    ['a frame over a union', framed({ a: { _sd: ['b'] } }, { properties: { a: { type: ['object', 'null'] } } })],
     ['a frame over a reference', framed({ a: { _sd: ['b'] } }, { properties: { a: { $ref: '#/$defs/a' } } })],
     ['a frame over names by pattern', framed({ _sd: ['x'] }, { ...CLOSED, patternProperties: { x: {} } })],
     ['a frame over static claims', { ...framed({ _sd: ['name'] }), claims: STATIC }],
-    [
-      'a frame below static claims',
-      { ...framed({ address: { _sd: ['street'] }, list: { '0': { _sd: ['a'] } } }), claims: STATIC },
-    ],
-    [
-      'a frame over described claims',
-      { ...described(['age'], ['all', null, 'a']), disclosureFrame: { _sd: ['age'] } },
-    ],
+    ['a frame below static claims', { ...framed({ address: { _sd: ['street'] }, list: { '0': { _sd: ['a'] } } }), claims: STATIC }],
+    ['a frame over described claims', { ...described(['age'], ['all', null, 'a']), disclosureFrame: { _sd: ['age'] } }],
     [
       'a frame over one claim of each',
       {
@@ -74,10 +72,7 @@ describe('A credential configuration', () => {
         schema: { properties: { more: {} } },
       },
     ],
-    [
-      'a frame over a claim that its type alone describes',
-      { ...ofClaims({ _sd: ['age'] }), vct: { claims: [{ path: ['age'] }] } },
-    ],
+    ['a frame over a claim that its type alone describes', { ...ofClaims({ _sd: ['age'] }), vct: { claims: [{ path: ['age'] }] } }],
     [
       'a frame over described entries of an array',
       { ...described(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['a'] } } } },
@@ -97,18 +92,9 @@ describe('A credential configuration', () => {
     ['an mdoc claim within a map', paths(MDOC.config, [MDL_NAMESPACE, 'map', -1])],
     ['a frame where static claims are still empty', { ...framed({ _sd: ['name'] }), claims: {} }],
     ['a frame that hides when it was issued', ofClaims({ _sd: ['iat'] })],
-    [
-      'a frame below a claim that is not described further',
-      { ...described(['address']), disclosureFrame: { address: { _sd: ['x'] } } },
-    ],
-    [
-      'a frame for what a webhook brings',
-      { ...ofClaims({ _sd: ['other'] }), claimsWebhook: { url: 'https://b.example' } },
-    ],
-    [
-      'a frame beyond a schema of several parts',
-      { ...ofClaims({ _sd: ['other'] }), schema: { allOf: [{}] } },
-    ],
+    ['a frame below a claim that is not described further', { ...described(['address']), disclosureFrame: { address: { _sd: ['x'] } } }],
+    ['a frame for what a webhook brings', { ...ofClaims({ _sd: ['other'] }), claimsWebhook: { url: 'https://b.example' } }],
+    ['a frame beyond a schema of several parts', { ...ofClaims({ _sd: ['other'] }), schema: { allOf: [{}] } }],
     ['a frame over claims that nobody knows yet', framed({ _sd: ['name'], address: { _sd: ['street'] } })],
     ['a credential without a display', { ...SD_JWT, config: { format: 'dc+sd-jwt' } }],
     ['a credential with empty lists', { ...SD_JWT, config: { ...SD_JWT.config, ...EMPTY }, iaeActions: [] }],
@@ -128,11 +114,7 @@ describe('A credential configuration', () => {
     ['an mdoc without key binding', { ...MDOC, keyBinding: false }, 'keyBinding'],
     ['an mdoc with a vct', { ...MDOC, vct: 'urn:card:1' }, 'vct'],
     ['an mdoc with a frame', { ...MDOC, disclosureFrame: { _sd: ['name'] } }, 'disclosureFrame'],
-    [
-      'an mdoc with two static sources',
-      mdoc({ claimsByNamespace: { a: { b: 1 } } }, { claims: { c: 1 } }),
-      'claims',
-    ],
+    ['an mdoc with two static sources', mdoc({ claimsByNamespace: { a: { b: 1 } } }, { claims: { c: 1 } }), 'claims'],
     ['an mdoc with a bad date', mdoc({ claimsByNamespace: { a: { birth_date: 'x' } } }), 'config.claimsByNamespace.a.birth_date'], // biome-ignore format: one case
     ['an mdoc with a bad flat date', { ...MDOC, claims: { birth_date: 'x' } }, 'claims.birth_date'],
     ['an mdoc claim without element', paths(MDOC.config, [MDL_NAMESPACE]), 'config.claims.0.path'],
@@ -140,38 +122,18 @@ describe('A credential configuration', () => {
     ['an mdoc claim at a position of no namespace', paths(MDOC.config, [0, 'sex']), 'config.claims.0.path'],
     ['a position before the first', described(['list', -1]), 'config.claims.0.path'],
     ['a claim that is described twice', described(['name'], ['name']), 'config.claims.1.path'],
-    [
-      'all entries of an array and one of them',
-      described(['list', null], ['list', 0]),
-      'config.claims.1.path',
-    ],
+    ['all entries of an array and one of them', described(['list', null], ['list', 0]), 'config.claims.1.path'],
     ['all entries of what has members', described(['list', null], ['list', 'a']), 'config.claims.1.path'],
     ['an entry of what has members', described(['list', 0], ['list', 'a']), 'config.claims.1.path'],
-    [
-      'entries of an array that are of two kinds',
-      described(['list', 0, 'a'], ['list', 1, 0]),
-      'config.claims.1.path',
-    ],
+    ['entries of an array that are of two kinds', described(['list', 0, 'a'], ['list', 1, 0]), 'config.claims.1.path'],
     ['a type of proof twice', { ...SD_JWT, proofTypes: ['jwt', 'jwt'] }, 'proofTypes'],
     ['one active set of what nobody can revoke', { ...SD_JWT, oneActiveSet: true }, 'oneActiveSet'],
-    [
-      'what follows a wallet and nobody can revoke',
-      { ...SD_JWT, followWalletStatus: true },
-      'followWalletStatus',
-    ],
+    ['what follows a wallet and nobody can revoke', { ...SD_JWT, followWalletStatus: true }, 'followWalletStatus'],
     ['an SD-JWT claim at a position', paths(SD_JWT.config, [0]), 'config.claims.0.path'],
     ['an SD-JWT VC with a document type', { config: { ...SD_JWT.config, docType: MDL } }, 'config.docType'],
-    [
-      'a card without a name',
-      { config: { ...SD_JWT.config, display: [{ locale: 'en' }] } },
-      'config.display.0.name',
-    ],
+    ['a card without a name', { config: { ...SD_JWT.config, display: [{ locale: 'en' }] } }, 'config.display.0.name'],
     ['a claim at an empty path', described([]), 'config.claims.0.path'],
-    [
-      'a language twice',
-      { config: { ...SD_JWT.config, display: [DISPLAY[0], { name: 'Other', locale: 'EN' }] } },
-      'config.display',
-    ],
+    ['a language twice', { config: { ...SD_JWT.config, display: [DISPLAY[0], { name: 'Other', locale: 'EN' }] } }, 'config.display'],
     [
       'a claim that is shown twice in a language',
       { config: { ...SD_JWT.config, claims: [{ path: ['a'], display: [DISPLAY[0], DISPLAY[0]] }] } },
@@ -193,44 +155,20 @@ describe('A credential configuration', () => {
     ['a frame that names what the schema excludes', framed({ _sd: ['nmae'] }, CLOSED), 'disclosureFrame._sd'],
     ['a frame below what the schema excludes', framed({ nmae: { _sd: ['a'] } }, CLOSED), 'disclosureFrame'],
     ['a frame for members of a text', framed({ name: { _sd: ['a'] } }, OPEN), 'disclosureFrame.name._sd'],
-    [
-      'a frame below members of a text',
-      framed({ name: { first: { _sd: ['a'] } } }, OPEN),
-      'disclosureFrame.name',
-    ],
-    [
-      'a frame for members of an array',
-      framed({ list: { name: { _sd: ['x'] } } }, LIST),
-      'disclosureFrame.list',
-    ],
+    ['a frame below members of a text', framed({ name: { first: { _sd: ['a'] } } }, OPEN), 'disclosureFrame.name'],
+    ['a frame for members of an array', framed({ list: { name: { _sd: ['x'] } } }, LIST), 'disclosureFrame.list'],
     [
       'a frame that names what the schema never allows',
       framed({ _sd: ['never'] }, { properties: { never: false } }),
       'disclosureFrame._sd',
     ],
     ['a frame for elements of an object', framed({ _sd: [0] }, OPEN), 'disclosureFrame._sd'],
-    [
-      'a frame for a position beyond the end',
-      framed({ list: { _sd: [2] } }, LIST),
-      'disclosureFrame.list._sd',
-    ],
+    ['a frame for a position beyond the end', framed({ list: { _sd: [2] } }, LIST), 'disclosureFrame.list._sd'],
     ['a frame that misspells a static claim', ofClaims({ _sd: ['nmae'] }), 'disclosureFrame._sd'],
-    [
-      'a frame that misspells below one',
-      ofClaims({ address: { _sd: ['stret'] } }),
-      'disclosureFrame.address._sd',
-    ],
+    ['a frame that misspells below one', ofClaims({ address: { _sd: ['stret'] } }), 'disclosureFrame.address._sd'],
     ['a frame that misspells the way', ofClaims({ adress: { _sd: ['street'] } }), 'disclosureFrame'],
-    [
-      'a frame that misspells within an entry',
-      ofClaims({ list: { '0': { _sd: ['b'] } } }),
-      'disclosureFrame.list.0._sd',
-    ],
-    [
-      'a frame that misspells a described claim',
-      { ...described(['name']), disclosureFrame: { _sd: ['nmae'] } },
-      'disclosureFrame._sd',
-    ],
+    ['a frame that misspells within an entry', ofClaims({ list: { '0': { _sd: ['b'] } } }), 'disclosureFrame.list.0._sd'],
+    ['a frame that misspells a described claim', { ...described(['name']), disclosureFrame: { _sd: ['nmae'] } }, 'disclosureFrame._sd'],
     [
       'a frame that misspells below a described claim',
       {
@@ -244,11 +182,7 @@ describe('A credential configuration', () => {
       { ...described(['list', null, 'a']), disclosureFrame: { list: { '0': { _sd: ['b'] } } } },
       'disclosureFrame.list.0._sd',
     ],
-    [
-      'a frame beyond static claims and an open schema',
-      { ...framed({ _sd: ['nmae'] }, OPEN), claims: STATIC },
-      'disclosureFrame._sd',
-    ],
+    ['a frame beyond static claims and an open schema', { ...framed({ _sd: ['nmae'] }, OPEN), claims: STATIC }, 'disclosureFrame._sd'],
     [
       'a frame beyond static claims and a closed schema',
       { ...framed({ _sd: ['nmae'] }, CLOSED), claims: { name: 'Ada' } },
@@ -256,11 +190,7 @@ describe('A credential configuration', () => {
     ],
     ['claims of another shape than the frame', { ...framed({ name: { _sd: ['a'] } }), claims: { name: 'Ada' } }, 'claims.name'], // biome-ignore format: one case
     ['claims with a name of the format', { ...SD_JWT, claims: { a: { '...': 1 } } }, 'claims.a....'],
-    [
-      'claims that the protocol sets',
-      { ...SD_JWT, claims: { 'vct#integrity': 'x' } },
-      'claims.vct#integrity',
-    ],
+    ['claims that the protocol sets', { ...SD_JWT, claims: { 'vct#integrity': 'x' } }, 'claims.vct#integrity'],
     ['a hash that is none', { ...SD_JWT, vct: { 'extends#integrity': 'md5-x' } }, 'vct.extends#integrity'],
   ];
   for (const [what, body, path] of refused) {
@@ -275,14 +205,10 @@ describe('A credential configuration', () => {
   });
 
   const messages = (body: object) =>
-    CredentialConfigurationBody.safeParse({ id: 'card', ...body }).error?.issues.map(
-      ({ message }) => message,
-    );
+    CredentialConfigurationBody.safeParse({ id: 'card', ...body }).error?.issues.map(({ message }) => message);
 
   it('is refused with the claim that the frame means, if any is near', () => {
-    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal([
-      'no claim of this configuration is called "nmae"; did you mean name?',
-    ]);
+    expect(messages(ofClaims({ _sd: ['nmae'] }))).to.deep.equal(['no claim of this configuration is called "nmae"; did you mean name?']);
     expect(messages(ofClaims({ _sd: ['zzzzzzzz'] }))).to.deep.equal([
       'no claim of this configuration is called "zzzzzzzz"; name it in schema.properties, config.claims or claims',
     ]);
@@ -293,17 +219,15 @@ describe('A credential configuration', () => {
     expect(messages(closed)).to.deep.equal(['the schema has no place for "nmae"']);
     const misfit = { ...ofClaims({ address: { _sd: ['zip'] } }), schema: { properties: { address: TEXT } } };
     expect(messages(misfit)).to.deep.equal(['by the schema this is not an object']);
-    expect(messages(framed({ name: { _sd: ['a'] } }, OPEN))).to.deep.equal([
-      'by the schema this is not an object',
-    ]);
+    expect(messages(framed({ name: { _sd: ['a'] } }, OPEN))).to.deep.equal(['by the schema this is not an object']);
   });
 
   it('says how it would be signed where it says so wrongly', () => {
     expect(messages(stating(SD_JWT, [], ['RS256']))?.[0]).to.match(/that is ES256, ES384, ES512, EdDSA$/);
     expect(messages(stating(MDOC, [], [-257]))?.[0]).to.match(/that is ES256, -7, -9, ES384/);
     const [config] = [{ format: 'dc+sd-jwt', credential_signing_alg_values_supported: ['ES256'] }];
-    const told = (...given: Parameters<typeof otherAlgorithmFaults>) =>
-      otherAlgorithmFaults(...given).map(({ message }) => message);
+    const told = (...given: Parameters<typeof findOtherAlgorithmProblems>) =>
+      findOtherAlgorithmProblems(...given).map(({ message }) => message);
     expect(told(config, 'ES256')).to.deep.equal([]);
     expect(told(config, 'ES384')).to.deep.equal(['"ES256" is not how it is signed; that is ES384']);
     expect(told(config, undefined)).to.deep.equal(['no key signs this credential yet']);
@@ -364,5 +288,141 @@ describe('Mandatory claims', () => {
     });
     expect(missingClaims(config, { [MDL_NAMESPACE]: { sex: 1 } })).to.deep.equal([]);
     expect(missingClaims(config, { [MDL_NAMESPACE]: {} })).to.have.length(1);
+  });
+});
+
+const PIXEL = 'iVBORw0KGgo=';
+const IMAGES = [
+  'https://acme.example/logo.png?size=2',
+  'http://localhost:3000/logo.svg',
+  `data:image/png;base64,${PIXEL}`,
+  `data:image/svg+xml;charset=utf-8;base64,${PIXEL}`,
+  'data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E',
+];
+const HARMFUL = [
+  'javascript:alert(1)',
+  'JavaScript:alert(1)',
+  ' javascript:alert(1)',
+  'java\nscript:alert(1)',
+  'vbscript:x',
+  'data:text/html,<script>alert(1)</script>',
+  'data:text/html;base64,PHNjcmlwdD4=',
+  'data:image/png,<script>',
+  'data:application/javascript,alert(1)',
+  'data:,x',
+  'file:///etc/passwd',
+  'blob:https://acme.example/1',
+  'ftp://acme.example/logo.png',
+  'https://user:secret@acme.example/logo.png',
+  'logo.png',
+  '',
+  'https://acme.example/\u0000.png',
+  'data:image/svg+xml,%3Csvg%',
+];
+
+describe('An address that wallets and browsers show', () => {
+  const SD_JWT = {
+    id: 'card',
+    config: { format: 'dc+sd-jwt', display: [{ name: 'Card' }] },
+    vct: 'urn:card:1',
+  };
+  const shown = (display: object) => ({
+    ...SD_JWT,
+    config: { ...SD_JWT.config, display: [{ name: 'Card', ...display }] },
+  });
+  const typed = (vct: object | string) => ({ ...SD_JWT, vct });
+
+  /** Where a wallet or a browser is told an image, and how a configuration says it. */
+  const PLACES: Readonly<Record<string, (uri: string) => boolean>> = {
+    'the logo of the issuer': (uri) => IssuanceConfigurationBody.safeParse({ display: [{ name: 'Acme', logo: { uri } }] }).success,
+    'the logo of a credential': (uri) => CredentialConfigurationBody.safeParse(shown({ logo: { uri } })).success,
+    'the background of a credential': (uri) => CredentialConfigurationBody.safeParse(shown({ background_image: { uri } })).success,
+    'the logo of a type': (uri) =>
+      CredentialConfigurationBody.safeParse(typed({ display: [{ name: 'Card', locale: 'en', rendering: { simple: { logo: { uri } } } }] }))
+        .success,
+    'a template of a type': (uri) =>
+      CredentialConfigurationBody.safeParse(typed({ display: [{ name: 'Card', locale: 'en', rendering: { svg_templates: [{ uri }] } }] }))
+        .success,
+  };
+
+  for (const [place, isTaken] of Object.entries(PLACES)) {
+    for (const uri of IMAGES) it(`is taken as ${place}: ${uri}`, () => expect(isTaken(uri)).to.equal(true));
+    for (const uri of HARMFUL) {
+      it(`is refused as ${place}: ${JSON.stringify(uri)}`, () => expect(isTaken(uri)).to.equal(false));
+    }
+  }
+
+  for (const uri of ['javascript:alert(1)', 'JAVASCRIPT:x', ' data:text/html,x', 'file:///x', 'vbscript:x']) {
+    it(`is no name of a type, no schema and no identifier of a list: ${uri}`, () => {
+      for (const vct of [uri, { vct: uri }, { extends: uri }, { schema_uri: uri }]) {
+        expect(CredentialConfigurationBody.safeParse(typed(vct)).success, JSON.stringify(vct)).to.equal(false);
+      }
+      const data = (LoTEType: string) => ({ LoTE: { ListAndSchemeInformation: { LoTEType } } });
+      expect(TrustListData.safeParse(data(uri)).success).to.equal(false);
+      expect(TrustListData.safeParse(data('https://acme.example/type')).success).to.equal(true);
+    });
+  }
+
+  it('is stored in the form in which browsers send it', () => {
+    const uri = 'https://acme.example/logo für alle.png';
+    const { display } = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', logo: { uri } }] });
+    expect(display[0]?.logo?.uri).to.equal('https://acme.example/logo%20f%C3%BCr%20alle.png');
+  });
+
+  for (const [uri, normal] of [
+    ['https://acme.example/a|b.png', 'https://acme.example/a%7Cb.png'],
+    ['https://acme.example/%.png', 'https://acme.example/%25.png'],
+    ['https://acme.example/logo.png?filter[x]=1', 'https://acme.example/logo.png?filter%5Bx%5D=1'],
+    ['https://münchen.example/{x}.png', 'https://xn--mnchen-3ya.example/%7Bx%7D.png'],
+  ] as const) {
+    it(`is stored as ${normal} when ${uri} is written`, () => {
+      const body = IssuanceConfigurationBody.parse({ display: [{ name: 'Acme', logo: { uri } }] });
+      expect(body.display[0]?.logo?.uri).to.equal(normal);
+    });
+  }
+
+  it('is left out of what is published where an earlier release took what is none', () => {
+    const odd = { logo: { uri: 'https://acme.example/a|b.png' }, background_image: { uri: 'logo.png' } };
+    const good = { logo: { uri: 'https://acme.example/ä.png' } };
+    const times = { createdAt: new Date(0), updatedAt: new Date(0) } as const;
+    const config = { ...SD_JWT.config, display: [{ name: 'Card', locale: 'en', ...odd }] };
+    const vct = {
+      display: [{ name: 'Card', locale: 'en', rendering: { simple: { ...odd, text_color: '#fff' } } }],
+    };
+    const stored = {
+      ...SD_JWT,
+      ...times,
+      keyBinding: true,
+      config,
+      vct,
+    } as unknown as CredentialConfiguration;
+    const issuance = {
+      ...defaultIssuance('Acme'),
+      display: [
+        { name: 'Acme', ...odd },
+        { name: 'Ä', ...good },
+      ],
+    };
+    const metadata = JSON.stringify(
+      issuerMetadata({
+        issuer: 'https://issuer.example/acme',
+        issuance: issuance as unknown as IssuerMetadataParts['issuance'],
+        configurations: [stored],
+        signingAlgorithm: () => 'ES256',
+        encryptionKeys: [],
+      }),
+    );
+    expect(metadata).to.include('"name":"Card"').and.include('https://acme.example/%C3%A4.png');
+    const type = JSON.stringify(typeMetadata(stored, 'https://issuer.example/acme', undefined));
+    expect(type).to.include('#fff');
+    for (const text of [metadata, type]) expect(text).not.to.include('a|b').and.not.to.include('logo.png');
+  });
+
+  it('is read as it was stored by an earlier release', () => {
+    const times = { id: 'default', createdAt: new Date(0), updatedAt: new Date(0) } as const;
+    const display = [{ name: 'Acme', logo: { uri: 'javascript:alert(1)' } }];
+    const { walletProviders: _later, ...known } = defaultIssuance('Acme');
+    const stored = { ...known, ...times, display } as unknown as IssuanceConfiguration;
+    expect(withDefaults(stored)).to.deep.include({ display, walletProviders: [] });
   });
 });

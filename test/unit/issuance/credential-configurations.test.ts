@@ -10,10 +10,10 @@ import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import type { Role } from '../../../domain/clients/role.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { parseWritten } from '../../../domain/shared/read-written.ts';
+import { parseWritten } from '../../../domain/shared/parse-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
-import { query } from '../verification-flow/kit.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { query } from '../verification/kit.ts';
 
 const DISPLAY = [{ name: 'Card', locale: 'en' }];
 const CONFIG = { format: 'dc+sd-jwt', scope: 'card', display: DISPLAY };
@@ -22,9 +22,7 @@ const CARD = { id: 'card', config: CONFIG, vct: 'urn:card:1', claims: { name: 'A
 const AUTH = { type: 'apiKey', config: { headerName: 'X-Key', value: 'a-key' } };
 const WEBHOOK = { url: 'https://backend.example/claims', auth: AUTH };
 const asking = (presentationConfigId: string) => [{ type: 'openid4vp_presentation', presentationConfigId }];
-const page = (callbackUrl: string) => [
-  { type: 'redirect_to_web', url: 'https://acme.example/', callbackUrl },
-];
+const page = (callbackUrl: string) => [{ type: 'redirect_to_web', url: 'https://acme.example/', callbackUrl }];
 
 describe('The credential configurations of a tenant', () => {
   let world: AdministrationWorld;
@@ -34,16 +32,12 @@ describe('The credential configurations of a tenant', () => {
       allowedPresentationConfigs: allowed.presentation ?? null,
     });
   const put = (changes: object = {}, by = caller()) =>
-    new ReplaceCredentialConfiguration(world).execute(
-      by,
-      CredentialConfigurationBody.parse({ ...CARD, ...changes }),
-    );
+    new ReplaceCredentialConfiguration(world).execute(by, CredentialConfigurationBody.parse({ ...CARD, ...changes }));
   const update = (id: string, changes: object, by = caller()) =>
     new UpdateCredentialConfiguration(world).execute(by, id, changes as JsonObject);
   const get = (id: string, by = caller()) => new GetCredentialConfiguration({}).execute(by, id);
   const remove = (id: string, by = caller()) => new DeleteCredentialConfiguration(world).execute(by, id);
-  const ids = async (by = caller()) =>
-    (await new ListCredentialConfigurations({}).execute(by)).map(({ id }) => id);
+  const ids = async (by = caller()) => (await new ListCredentialConfigurations({}).execute(by)).map(({ id }) => id);
 
   beforeEach(async () => {
     world = await anAdministration();
@@ -51,9 +45,7 @@ describe('The credential configurations of a tenant', () => {
       await put();
       const now = world.clock.now();
       const age = PresentationConfigurationBody.parse({ id: 'age', dcql_query: query({ id: 'pid' }) });
-      await world.write((own) =>
-        own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }),
-      );
+      await world.write((own) => own.presentationConfigurations.put({ ...age, createdAt: now, updatedAt: now }));
     });
   });
 
@@ -63,9 +55,7 @@ describe('The credential configurations of a tenant', () => {
       const { findings } = await put({ id: 'long', ...format, lifeTime: 315_360_000 });
       expect(findings?.map(({ member }) => member)).to.deep.equal(['lifeTime']);
       const [chain] = await world.write((own) => own.keyChains.list());
-      expect(findings?.[0]?.message).to.include(
-        `expires at ${chain?.active.notAfter.toISOString().slice(0, 13)}`,
-      );
+      expect(findings?.[0]?.message).to.include(`expires at ${chain?.active.notAfter.toISOString().slice(0, 13)}`);
       const changed = await update('long', { description: 'x' });
       expect(changed.findings).to.have.length(1);
       expect((await update('long', { lifeTime: 86_400 })).findings).to.equal(undefined);
@@ -198,10 +188,7 @@ describe('The credential configurations of a tenant', () => {
         expect(await endOf(put(whole, mine()))).to.equal(refused);
         expect(await get('mine')).to.deep.include({ vct: MINE.vct, keyChainId: 'own-key' });
         if (what === 'key' || !what.startsWith('key')) {
-          expect(await endOf(put({ ...whole, id: 'new' }, mine()))).to.be.oneOf([
-            refused,
-            'invalid_input config.scope',
-          ]);
+          expect(await endOf(put({ ...whole, id: 'new' }, mine()))).to.be.oneOf([refused, 'invalid_input config.scope']);
         }
         // A client without restrictions knows what it does.
         expect(await endOf(update('mine', changes))).to.not.equal('forbidden');
@@ -249,16 +236,8 @@ describe('The credential configurations of a tenant', () => {
       () => put({ iaeActions: page('https://db.internal/') }),
       'invalid_input iaeActions.0.callbackUrl',
     ],
-    [
-      'a presentation that there is not',
-      () => put({ iaeActions: asking('nothing') }),
-      'invalid_input iaeActions.0.presentationConfigId',
-    ],
-    [
-      'the scope of another type',
-      () => put({ id: 'badge', vct: 'urn:badge:1' }),
-      'invalid_input config.scope',
-    ],
+    ['a presentation that there is not', () => put({ iaeActions: asking('nothing') }), 'invalid_input iaeActions.0.presentationConfigId'],
+    ['the scope of another type', () => put({ id: 'badge', vct: 'urn:badge:1' }), 'invalid_input config.scope'],
     [
       'the placeholder of a secret that nobody stored',
       () =>

@@ -1,18 +1,16 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { TellFallen } from '../../../application/issuance/tell-fallen.ts';
+import { FollowWallets } from '../../../application/oauth/follow-wallets.ts';
 import type { EventPublisher, RevocationNotice } from '../../../application/ports/event-publisher.ts';
-import { FollowWallets } from '../../../application/status-lists/follow-wallets.ts';
-import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
 import { decode } from '../../support/present.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
 import { certify } from '../../support/test-certificates.ts';
-import { AttestedWallet } from '../attested-wallet.ts';
-import { ACME } from '../verification-flow/kit.ts';
-import { anOffer } from '../wallet.ts';
-import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+import { ACME } from '../verification/kit.ts';
+import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
 
 const DAY = 86_400;
 
@@ -77,11 +75,7 @@ describe('Credentials that follow their wallet', () => {
     revoke(3);
     expect(await run(), 'the copy is fresh').to.equal(0);
     expect(await run(LATER)).to.equal(2);
-    expect([await statusOf(one), await statusOf(other), await statusOf(lasting)]).to.deep.equal([
-      [1],
-      [1],
-      [0],
-    ]);
+    expect([await statusOf(one), await statusOf(other), await statusOf(lasting)]).to.deep.equal([[1], [1], [0]]);
     expect(await run(2 * LATER), 'they follow nothing more').to.equal(0);
   });
 
@@ -113,9 +107,7 @@ describe('Credentials that follow their wallet', () => {
     const keys = [newKey(), newKey(), newKey()];
     const status = { key_storage_status: { status: wallet.provider.status(8) } };
     const batch = await issue(await attested(status, keys));
-    const untouched = await issue(
-      await attested({ key_storage_status: { status: wallet.provider.status(9) } }),
-    );
+    const untouched = await issue(await attested({ key_storage_status: { status: wallet.provider.status(9) } }));
     revoke(8);
     expect(await run(LATER)).to.equal(1);
     expect([await statusOf(batch), await statusOf(untouched)]).to.deep.equal([[1, 1, 1], [0]]);
@@ -137,10 +129,7 @@ describe('Credentials that follow their wallet', () => {
     let sequenceNumber = 1;
     const next = (list: object = {}) => wallet.provider.list({ ...list, sequenceNumber: ++sequenceNumber });
     const faults: readonly [string, () => void][] = [
-      [
-        'it does not answer',
-        () => (world.remote.answer = () => ({ status: 503, contentType: '', body: Buffer.alloc(0) })),
-      ],
+      ['it does not answer', () => (world.remote.answer = () => ({ status: 503, contentType: '', body: Buffer.alloc(0) }))],
       ['another of the provider signs it', () => (wallet.provider.statusSigner = [other])],
       ['nobody vouches for the provider', () => (wallet.provider.published = next({ entities: [] }))],
     ];
@@ -196,9 +185,7 @@ describe('Credentials that follow their wallet', () => {
         entities: [
           {
             name,
-            services: [
-              { type: 'WalletSolution/Issuance', certificates: certificates.map((one) => one.certificate) },
-            ],
+            services: [{ type: 'WalletSolution/Issuance', certificates: certificates.map((one) => one.certificate) }],
           },
         ],
       });
@@ -226,11 +213,7 @@ describe('Credentials that follow their wallet', () => {
     expect(list?.uri).to.equal(`${wallet.provider.url}/status/1`);
     const swapped = { ...list, uri: `${wallet.provider.url}/status/2` } as NonNullable<typeof list>;
     const now = new Date(world.clock.now().getTime() + LATER * 1000);
-    const asked = world.walletProviderTrust.followedList(
-      (await world.tenantConfigurations.stored(ACME)) as never,
-      swapped,
-      now,
-    );
+    const asked = world.walletProviderTrust.followedList((await world.tenantConfigurations.stored(ACME)) as never, swapped, now);
     expect(
       await asked.then(
         () => 'taken',
@@ -267,11 +250,7 @@ describe('Credentials that follow their wallet', () => {
     expect(outcome?.deliveries?.map(({ result }) => result)).to.deep.equal(['delivered']);
     const log = await world.store.forTenant(ACME, ({ audit }) => audit.list({ limit: 5, ascending: false }));
     const entry = log.find(({ kind }) => kind === 'wallet-status-list');
-    expect([entry?.action, entry?.actor, entry?.target]).to.deep.equal([
-      'revoked',
-      'system',
-      `${wallet.provider.url}/status/1`,
-    ]);
+    expect([entry?.action, entry?.actor, entry?.target]).to.deep.equal(['revoked', 'system', `${wallet.provider.url}/status/1`]);
     expect(entry?.detail).to.include(session).and.to.include('"credentials","after":1');
   });
 
@@ -345,9 +324,7 @@ describe('Credentials that follow their wallet', () => {
   });
 
   const expOf = ({ issued }: Awaited<ReturnType<typeof issue>>) =>
-    issued.credentials.map(
-      ({ credential }) => decode(credential.split('~')[0] ?? '').payload['exp'] as number,
-    );
+    issued.credentials.map(({ credential }) => decode(credential.split('~')[0] ?? '').payload['exp'] as number);
 
   it('end before their wallet is looked after no longer', async () => {
     await world.offers({

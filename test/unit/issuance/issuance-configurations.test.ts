@@ -1,22 +1,162 @@
+import { generateKeyPairSync, hash } from 'node:crypto';
 import { expect } from 'chai';
-import {
-  GetIssuanceConfiguration,
-  ReplaceIssuanceConfiguration,
-} from '../../../application/issuance/issuance-configurations.ts';
+import { GetIssuanceConfiguration, ReplaceIssuanceConfiguration } from '../../../application/issuance/issuance-configurations.ts';
 import { ListSigners } from '../../../application/trust-lists/list-signers.ts';
 import { CreateTrustList } from '../../../application/trust-lists/trust-lists.ts';
-import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import {
+  effectiveIssuance,
+  type IssuanceConfiguration,
+  IssuanceConfigurationBody,
+  isPreferenceKnown,
+  WalletClient,
+  withDefaults,
+} from '../../../domain/issuance/issuance-configuration.ts';
+import { keepWalletListPins } from '../../../domain/issuance/kept-list-pins.ts';
+import { registrationOf } from '../../../domain/issuance/wallet-provider.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { parseWritten } from '../../../domain/shared/read-written.ts';
+import { parseWritten } from '../../../domain/shared/parse-written.ts';
 import { TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
 import { trustList } from '../../support/trust-list.ts';
 import { signXml, xmlList } from '../../support/xml-list.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
-import { ACME } from '../administration/world.ts';
+import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { anIssuance, DISPLAY, ISSUER } from './kit.ts';
 
-const DISPLAY = [{ name: 'Acme', locale: 'en' }];
+describe('An issuance configuration', () => {
+  it('that was stored before a member existed has its default, and keeps what it says', () => {
+    const time = new Date('2026-01-01T00:00:00Z');
+    const stored = {
+      id: 'default',
+      display: [{ name: 'Acme', locale: 'en' }],
+      batchSize: 7,
+      dPopRequired: false,
+      createdAt: time,
+      updatedAt: time,
+    } as unknown as IssuanceConfiguration;
+    expect(effectiveIssuance(withDefaults(stored), null)).to.deep.equal({ ...anIssuance(), ...stored });
+    expect(withDefaults(stored)).to.deep.include({
+      batchSize: 7,
+      authServers: [],
+      requestEncryption: 'optional',
+    });
+  });
+
+  it('follows its profile whatever was stored, the chained server included', () => {
+    const upstream = { issuer: 'https://login.example', clientId: 'c' };
+    const stored = (chainedAs: object | null) =>
+      effectiveIssuance(
+        IssuanceConfigurationBody.parse({
+          ...{ display: DISPLAY, dPopRequired: false, chainedAs },
+          attestationChallenge: 'optional',
+        }),
+        'haip',
+      );
+    const { chainedAs, ...bound } = stored({ requireDPoP: false, upstream });
+    expect(bound).to.include({ walletAttestationRequired: true, dPopRequired: true, dPopNonce: 'required' });
+    expect(bound.attestationChallenge).to.equal('required');
+    expect(chainedAs).to.deep.include({ requireDPoP: true });
+    expect(stored(null).chainedAs).to.equal(null);
+  });
+
+  const client = { client_id: 'wallet', jwks_uri: 'https://wallet.example/keys' };
+  const faults: readonly [string, object, string][] = [
+    ['a client twice', { walletClients: [client, client] }, 'walletClients'],
+    ['no server at all', { builtInAs: { enabled: false } }, 'builtInAs'],
+    ['answers that are encrypted to nobody', { responseEncryption: 'required' }, 'responseEncryption'],
+  ];
+  for (const [what, changes, path] of faults) {
+    it(`is refused with ${what}`, () => {
+      const { error } = IssuanceConfigurationBody.safeParse({ display: DISPLAY, ...changes });
+      expect(error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([path]);
+    });
+  }
+
+  it('may have several clients, another server alone, and all encrypted', () => {
+    const walletClients = [client, { ...client, client_id: 'other' }];
+    const encrypted = { requestEncryption: 'required', responseEncryption: 'required' };
+    const elsewhere = { authServers: ['https://as.example'], builtInAs: { enabled: false } };
+    for (const changes of [{ walletClients }, encrypted, elsewhere]) {
+      const { error } = IssuanceConfigurationBody.safeParse({ display: DISPLAY, ...changes });
+      expect(error?.issues).to.equal(undefined);
+    }
+  });
+
+  it('knows the server that it prefers, if any', () => {
+    const known = (preferredAuthServer: string | null | undefined) =>
+      isPreferenceKnown(ISSUER, {
+        ...anIssuance({ authServers: ['https://as.example'] }),
+        preferredAuthServer,
+      });
+    expect([null, undefined, 'built-in', ISSUER, 'https://as.example'].map(known)).to.deep.equal(Array(5).fill(true));
+    expect(known('https://else.example')).to.equal(false);
+  });
+
+  it('keeps who was pinned for its lists of wallet providers, unless it says otherwise or drops one', () => {
+    const of = (walletProviderTrustLists: string[], ...walletProviderTrustListCertificates: string[]) => ({
+      walletProviderTrustLists,
+      walletProviderTrustListCertificates,
+    });
+    const before = of(['a', 'b'], 'pin');
+    const kept = (...given: Parameters<typeof of>) => keepWalletListPins(of(...given), before).walletProviderTrustListCertificates;
+    expect(kept(['b', 'a', 'c'])).to.deep.equal(['pin']);
+    expect(kept(['a', 'b'], 'other')).to.deep.equal(['other']);
+    expect(kept(['a'])).to.deep.equal([]);
+    expect(keepWalletListPins(of(['a']), undefined)).to.deep.equal(of(['a']));
+    expect(keepWalletListPins(of([]), of([], 'pin'))).to.deep.equal(of([]));
+  });
+});
+
+describe('A wallet that is registered', () => {
+  const jwkOf = (key: object) => ({ client_id: 'wallet', jwks: { keys: [key] } });
+  const takes = (key: object) => WalletClient.safeParse(jwkOf(key)).success;
+  const { jwk } = newKey();
+  const edwards = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+
+  it('has keys for the algorithms that they name', () => {
+    for (const key of [jwk, { ...jwk, alg: 'ES256', use: 'sig' }, edwards]) expect(takes(key)).to.equal(true);
+    for (const alg of ['EdDSA', 'Ed25519']) expect(takes({ ...edwards, alg }), alg).to.equal(true);
+  });
+
+  it('has no keys for others', () => {
+    for (const alg of ['EdDSA', 'Ed25519', 'ES384', 'none']) expect(takes({ ...jwk, alg }), alg).to.equal(false);
+    for (const key of [
+      { ...jwk, use: 'enc' },
+      { ...jwk, d: 'x' },
+      { ...edwards, alg: 'ES256' },
+    ]) {
+      expect(takes(key)).to.equal(false);
+    }
+  });
+});
+
+describe('A wallet provider that is registered', () => {
+  let root: Certified;
+  let leaf: Certified;
+  let other: Certified;
+  before(async () => {
+    root = await certify({ name: 'Root', ca: true });
+    leaf = await certify({ name: 'Leaf', by: root });
+    other = await certify({ name: 'Other', ca: true });
+  });
+  const found = (registered: Certified, clientId = 'wallet') => {
+    const redirect_uris = ['https://wallet.example/cb'];
+    const provider = { certificates: [pem(registered)], client_ids: ['wallet'], redirect_uris };
+    const anchor = hash('sha256', Buffer.from(root.certificate, 'base64'), 'base64url');
+    return registrationOf([provider], clientId, { chain: [leaf.certificate], anchor })?.redirectUris;
+  };
+
+  it('is known by the certificate that signs, or by the one that vouches for that', () => {
+    expect(found(leaf)).to.deep.equal(['https://wallet.example/cb']);
+    expect(found(root)).to.deep.equal(['https://wallet.example/cb']);
+  });
+
+  it('has its names to itself, and no other ones', () => {
+    expect(found(other)).to.equal(undefined);
+    expect(found(other, 'another wallet')).to.deep.equal([]);
+  });
+});
+
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'a secret of ours' };
 const CHAINED_SERVER = 'https://id.example/base/acme/chained-as';
 const EXTERNAL = 'https://as.example';
@@ -32,14 +172,13 @@ const BAD_KEYS: [string, object][] = [
 const WALLET = { client_id: 'wallet', jwks_uri: 'https://wallet.example/jwks' };
 
 describe('How a tenant issues', () => {
+  const DISPLAY = [{ name: 'Acme', locale: 'en' }];
+
   let world: AdministrationWorld;
   const caller = () => world.caller(['issuance:manage']);
   const get = () => new GetIssuanceConfiguration(world).execute(caller());
   const put = (changes: object = {}) =>
-    new ReplaceIssuanceConfiguration(world).execute(
-      caller(),
-      IssuanceConfigurationBody.parse({ display: DISPLAY, ...changes }),
-    );
+    new ReplaceIssuanceConfiguration(world).execute(caller(), IssuanceConfigurationBody.parse({ display: DISPLAY, ...changes }));
   const stored = () => world.store.forTenant(ACME, (own) => own.issuanceConfiguration.find('default'));
 
   beforeEach(async () => {
@@ -68,24 +207,16 @@ describe('How a tenant issues', () => {
     const kept = await put({ chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } });
     expect(kept.chainedAs?.upstream).to.include(UPSTREAM);
     const moved = { ...UPSTREAM, issuer: 'https://other.example', clientSecret: '***' };
-    expect(await endOf(put({ chainedAs: { upstream: moved } }))).to.equal(
-      'invalid_input chainedAs.upstream.clientSecret',
-    );
+    expect(await endOf(put({ chainedAs: { upstream: moved } }))).to.equal('invalid_input chainedAs.upstream.clientSecret');
   });
 
   const chainedAs = { upstream: UPSTREAM };
   const accepted: [string, object][] = [
     ['the built-in server preferred', { preferredAuthServer: 'built-in' }],
     ['an external server preferred', { authServers: [EXTERNAL], preferredAuthServer: EXTERNAL }],
-    [
-      'the chained server preferred',
-      { chainedAs: { ...chainedAs, enabled: true }, preferredAuthServer: CHAINED_SERVER },
-    ],
+    ['the chained server preferred', { chainedAs: { ...chainedAs, enabled: true }, preferredAuthServer: CHAINED_SERVER }],
     ['a key chain that signs', { signingKeyId: 'signing' }],
-    [
-      'a key chain that signs tokens of the chained server',
-      { chainedAs: { ...chainedAs, token: { signingKeyId: 'signing' } } },
-    ],
+    ['a key chain that signs tokens of the chained server', { chainedAs: { ...chainedAs, token: { signingKeyId: 'signing' } } }],
     ['a wallet with keys at an address', { walletClients: [WALLET] }],
   ];
   for (const [what, changes] of accepted) {
@@ -118,9 +249,7 @@ describe('How a tenant issues', () => {
     beforeEach(() => {
       calls = [];
       const seconds = Math.floor(world.clock.now().getTime() / 1000);
-      served = new Map(
-        [FIRST, SECOND].map((uri) => [uri, trustList({ entities: [], signer: operator }, seconds)]),
-      );
+      served = new Map([FIRST, SECOND].map((uri) => [uri, trustList({ entities: [], signer: operator }, seconds)]));
     });
 
     it('pins who signs them, and shows whom', async () => {
@@ -211,27 +340,17 @@ describe('How a tenant issues', () => {
     });
     it('refuses lists that cannot be had, and lists of its own that are not there', async () => {
       served.delete(SECOND);
-      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal(
-        'invalid_input walletProviderTrustLists.1',
-      );
+      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST, SECOND] }))).to.equal('invalid_input walletProviderTrustLists.1');
       const own = 'https://id.example/base/acme/trust-list/w';
-      expect(await endOf(issuing({ walletProviderTrustLists: [own] }))).to.equal(
-        'invalid_input walletProviderTrustLists.0',
-      );
+      expect(await endOf(issuing({ walletProviderTrustLists: [own] }))).to.equal('invalid_input walletProviderTrustLists.0');
       served.set(FIRST, served.get(FIRST)?.slice(0, -4) ?? '');
-      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST] }))).to.equal(
-        'invalid_input walletProviderTrustLists.0',
-      );
+      expect(await endOf(issuing({ walletProviderTrustLists: [FIRST] }))).to.equal('invalid_input walletProviderTrustLists.0');
     });
   });
 
   const internal = 'https://db.internal/';
   const refused: [string, object, string][] = [
-    [
-      'a preferred server that is none of the tenant',
-      { preferredAuthServer: EXTERNAL },
-      'preferredAuthServer',
-    ],
+    ['a preferred server that is none of the tenant', { preferredAuthServer: EXTERNAL }, 'preferredAuthServer'],
     [
       'the chained server preferred while it is off',
       { chainedAs: { ...chainedAs, enabled: false }, preferredAuthServer: CHAINED_SERVER },
@@ -251,11 +370,7 @@ describe('How a tenant issues', () => {
       'chainedAs.upstream.issuer',
     ],
     ['a list that may not be called', { walletProviderTrustLists: [internal] }, 'walletProviderTrustLists.0'],
-    [
-      'keys of a wallet that may not be called',
-      { walletClients: [{ ...WALLET, jwks_uri: internal }] },
-      'walletClients.0.jwks_uri',
-    ],
+    ['keys of a wallet that may not be called', { walletClients: [{ ...WALLET, jwks_uri: internal }] }, 'walletClients.0.jwks_uri'],
     [
       'the placeholder of a secret that nobody stored',
       { chainedAs: { upstream: { ...UPSTREAM, clientSecret: '***' } } },
@@ -271,9 +386,7 @@ describe('How a tenant issues', () => {
   }
 
   it('names the servers that could be preferred', async () => {
-    const refusal = await put({ authServers: [EXTERNAL], preferredAuthServer: 'https://x.example' }).catch(
-      (error: Failure) => error,
-    );
+    const refusal = await put({ authServers: [EXTERNAL], preferredAuthServer: 'https://x.example' }).catch((error: Failure) => error);
     expect(refusal).to.be.instanceOf(Failure);
     const [{ message = '' } = {}] = (refusal as Failure).details.errors ?? [];
     expect(message).to.include(EXTERNAL).and.to.include('/acme');
@@ -282,11 +395,7 @@ describe('How a tenant issues', () => {
   const documents: [string, object, string][] = [
     ['without display', { display: undefined }, 'display'],
     ['with a language twice', { display: [DISPLAY[0], DISPLAY[0]] }, 'display'],
-    [
-      'with a language twice, in other letters',
-      { display: [DISPLAY[0], { ...DISPLAY[0], locale: 'EN' }] },
-      'display',
-    ],
+    ['with a language twice, in other letters', { display: [DISPLAY[0], { ...DISPLAY[0], locale: 'EN' }] }, 'display'],
     ['with a batch of a thousand', { batchSize: 1000 }, 'batchSize'],
     ['with a foreign preferred server', { preferredAuthServer: 'https://x.example' }, 'preferredAuthServer'],
     [
@@ -314,11 +423,7 @@ describe('How a tenant issues', () => {
       'chainedAs.upstream.issuer',
     ],
     ['with a server twice', { authServers: ['https://a.example', 'https://a.example'] }, 'authServers'],
-    [
-      'with a certificate that is none',
-      { walletProviderTrustListCertificates: [PEM_OF_NOTHING] },
-      'walletProviderTrustListCertificates.0',
-    ],
+    ['with a certificate that is none', { walletProviderTrustListCertificates: [PEM_OF_NOTHING] }, 'walletProviderTrustListCertificates.0'],
     ['with a wallet without keys', { walletClients: [{ client_id: 'w' }] }, 'walletClients.0'],
     ...BAD_KEYS.map(([what, jwk]): [string, object, string] => [
       `with a wallet whose key ${what}`,
@@ -330,11 +435,7 @@ describe('How a tenant issues', () => {
   for (const [what, changes, path] of documents) {
     it(`is not written ${what}`, async () => {
       const body = { display: [{ name: 'Bad', locale: 'en' }], ...changes };
-      const write = async () =>
-        new ReplaceIssuanceConfiguration(world).execute(
-          caller(),
-          parseWritten(IssuanceConfigurationBody, body),
-        );
+      const write = async () => new ReplaceIssuanceConfiguration(world).execute(caller(), parseWritten(IssuanceConfigurationBody, body));
       const end = await endOf(write());
       expect(`${end}.`.startsWith(`invalid_input ${path}.`), end).to.equal(true);
       expect(await stored()).to.equal(undefined);

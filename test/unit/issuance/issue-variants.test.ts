@@ -1,17 +1,21 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import type { WalletRequest } from '../../../application/issuance/issue-credential.ts';
 import { AuthorizationServerError } from '../../../application/ports/authorization-servers.ts';
+import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { prepareMdoc, sealMdoc } from '../../../domain/formats/mdoc/issue.ts';
+import { findBackendCredentialProblems } from '../../../domain/issuance/handed-in.ts';
 import { ForeignTokenError } from '../../../domain/oauth/foreign-token.ts';
+import { MAX_ISSUANCES, type Session } from '../../../domain/sessions/session.ts';
 import type { FailureCode } from '../../../domain/shared/failure.ts';
-import type { JsonObject } from '../../../domain/shared/json.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
-import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
+import { UPSTREAM } from '../../support/fakes.ts';
 import { decode } from '../../support/present.ts';
 import { type HolderKey, makeJwt, newKey } from '../../support/raw-wallet.ts';
-import { ACME } from '../verification-flow/kit.ts';
-import { anOffer, type Issued, Wallet } from '../wallet.ts';
-import { endOf, WalletWorld } from '../wallet-kit.ts';
+import { ACME } from '../verification/kit.ts';
+import { anOffer, endOf, type Issued, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const jktOf = ({ jwk }: HolderKey) => thumbprint(jwk as PublicJwk);
 
@@ -71,8 +75,7 @@ describe('IssueCredential', () => {
 
   describe('with a token of an external authorization server', () => {
     const key = newKey();
-    const token = (changes: object = {}) =>
-      makeJwt(key, { alg: 'ES256', typ: 'at+jwt' }, { iss: UPSTREAM, sub: 'ada', ...changes });
+    const token = (changes: object = {}) => makeJwt(key, { alg: 'ES256', typ: 'at+jwt' }, { iss: UPSTREAM, sub: 'ada', ...changes });
     /** What the server vouches for. */
     const claims = (changes: JsonObject = {}) => {
       world.authorizationServers.claims = {
@@ -119,10 +122,7 @@ describe('IssueCredential', () => {
       claims({ issuer_state: session.publicId, sub: 'grace' });
       await wallet.issue(token());
       const { status, outcome } = await world.session(session.id);
-      expect([status, outcome?.external]).to.deep.equal([
-        'completed',
-        { issuer: UPSTREAM, subject: 'grace' },
-      ]);
+      expect([status, outcome?.external]).to.deep.equal(['completed', { issuer: UPSTREAM, subject: 'grace' }]);
     });
 
     const refusals: readonly [what: string, code: FailureCode, changes: JsonObject][] = [
@@ -169,6 +169,232 @@ describe('IssueCredential', () => {
         sinon.stub(world.authorizationServers, 'verifyToken').callsFake(() => Promise.reject(fault));
         expect(await endOf(wallet.issue(token()))).to.equal(code);
       });
+    }
+  });
+});
+
+const WEBHOOK = { url: 'https://backend.example/claims' };
+const HOOKED = { credential_configuration_id: 'hooked' };
+
+describe('A credential whose claims a backend has', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+    const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+    await world.offers({ id: 'hooked', claims: null, claimsWebhook: WEBHOOK, schema });
+  });
+  beforeEach(() => {
+    world.webhooks.calls.length = 0;
+    world.webhooks.answer = { hooked: { name: 'Grace' } };
+    world.webhooks.beforeAnswer = async () => {};
+  });
+  afterEach(() => sinon.restore());
+
+  const offer = async () => {
+    const offered = await anOffer(world, { credentialConfigurationIds: ['hooked'] });
+    return { id: offered.session.id, token: await wallet.token(offered) };
+  };
+  const ask = async (token: string, changes: object = {}) =>
+    world.issueCredential.execute(ACME, await wallet.wanting(token, { ...HOOKED, ...changes }));
+  const deliveries = ({ outcome }: Session) => outcome?.deliveries?.map(({ webhook, result }) => [webhook, result]);
+
+  it('is issued with what the backend says, who is told what for', async () => {
+    const { id, token } = await offer();
+    let during: Session | undefined;
+    world.webhooks.beforeAnswer = async () => {
+      during = await world.session(id);
+    };
+    const { status, text } = await ask(token);
+    const issued = JSON.parse(text) as Issued;
+    expect(status).to.equal(200);
+    expect(decode(issued.credentials[0]?.credential ?? '').payload).to.include({ name: 'Grace' });
+    const [call] = world.webhooks.calls;
+    expect(call?.body).to.deep.equal({
+      session: id,
+      credential_configuration_id: 'hooked',
+      identity: {},
+      credentials: [],
+    });
+    expect(during && deliveries(during), 'while it is called').to.deep.equal([['claims', 'pending']]);
+    const { session, batches } = await world.stored(id);
+    expect([session.status, deliveries(session)]).to.deep.equal(['completed', [['claims', 'delivered']]]);
+    const [told] = session.outcome?.deliveries ?? [];
+    expect(told).to.include({ id: call?.deliveryId, status: 200 });
+    expect(told?.durationMs, 'how long it took').to.be.at.least(0);
+    expect(during?.outcome?.deliveries?.[0]).to.not.have.any.keys('status', 'durationMs');
+    expect(batches.map((batch) => batch.id)).to.deep.equal([issued.notification_id]);
+  });
+
+  it('is asked for once, however often the request comes', async () => {
+    const { token } = await offer();
+    const request = await wallet.wanting(token, HOOKED);
+    const asked = [1, 2, 3].map(() => endOf(world.issueCredential.execute(ACME, request)));
+    const ends = await Promise.all(asked);
+    expect(ends.filter((end) => end === 'done')).to.have.length(1);
+    expect(ends).to.have.members(['done', ...ends.filter((end) => /^invalid_(nonce|dpop_proof)$/.test(end))]);
+    expect(world.webhooks.calls).to.have.length(1);
+  });
+
+  it('is asked for by nobody whose session is over', async () => {
+    const { id, token } = await offer();
+    const failed = { id: id as Session['id'], anytime: ['active'], to: 'failed' } as const;
+    await world.store.commit(ACME, { session: failed }, world.clock.now());
+    expect(await endOf(ask(token))).to.equal('credential_request_denied');
+    expect(world.webhooks.calls).to.deep.equal([]);
+  });
+
+  const broken: readonly [what: string, answer: Json | WebhookError | undefined, said: RegExp][] = [
+    ['that cannot be reached', new WebhookError('unreachable', 'nobody there'), /^claims webhook: nobody there$/],
+    ['that answers with nothing', undefined, /did not answer with an object/],
+    ['that answers with a list', [], /did not answer with an object/],
+    ['that has no claims of this credential', { card: { name: 'Grace' } }, /no object for hooked/],
+    ['whose claims do not fit the schema', { hooked: { name: 7 } }, /do not fit the schema: \.name/],
+    ['whose claims belong to the issuer', { hooked: { name: 'Grace', iss: 'me' } }, /cannot be issued: \.iss/],
+    ['that puts off for no time', { deferred: true, interval: 0 }, /from 1 to 86400/],
+    ['that puts off for ever', { deferred: true, interval: 86_401 }, /from 1 to 86400/],
+    ['that puts off for words', { deferred: true, interval: 'soon' }, /from 1 to 86400/],
+  ];
+  for (const [what, answer, said] of broken) {
+    it(`is denied by a backend ${what}, and the session fails with the reason`, async () => {
+      const { id, token } = await offer();
+      world.webhooks.answer = answer;
+      expect(await endOf(ask(token))).to.equal('credential_request_denied');
+      const { session, batches } = await world.stored(id);
+      expect([session.status, deliveries(session), batches]).to.deep.equal(['failed', [['claims', 'failed']], []]);
+      expect(session.outcome?.failure?.message).to.match(said);
+      expect(session.outcome?.deliveries?.[0]?.detail).to.equal(session.outcome?.failure?.message);
+    });
+  }
+
+  it('is not issued when the session ended while the backend was asked', async () => {
+    const { id, token } = await offer();
+    world.webhooks.beforeAnswer = async () => {
+      const failed = { id: id as Session['id'], anytime: ['active'], to: 'failed' } as const;
+      await world.store.commit(ACME, { session: failed }, world.clock.now());
+    };
+    expect(await endOf(ask(token))).to.equal('credential_request_denied');
+    expect((await world.stored(id)).batches).to.deep.equal([]);
+  });
+
+  it('is issued although the time of the offer ended while the backend was asked', async () => {
+    const offered = await anOffer(world, { credentialConfigurationIds: ['hooked'], expiresIn: 60 });
+    const token = await wallet.token(offered);
+    const start = world.clock.time;
+    world.webhooks.beforeAnswer = async () => {
+      world.clock.time += 61_000;
+    };
+    expect((await ask(token)).status).to.equal(200);
+    world.clock.time = start;
+    expect((await world.session(offered.session.id)).status).to.equal('completed');
+  });
+
+  it('fails the session with the reason when its own claims cannot be issued any more', async () => {
+    const offered = await anOffer(world);
+    const token = await wallet.token(offered);
+    await world.offers({ id: 'card', schema: { type: 'object', required: ['age'] } });
+    expect(await endOf(wallet.issue(token))).to.equal('credential_request_denied');
+    await world.offers({ id: 'card' });
+    const { status, outcome } = await world.session(offered.session.id);
+    expect(status).to.equal('failed');
+    expect(outcome?.failure?.message).to.match(/do not fit the schema/);
+  });
+
+  it('is promised for later, with the keys that were proven', async () => {
+    world.webhooks.answer = { deferred: true, interval: 7 };
+    const { id, token } = await offer();
+    const key = newKey();
+    const { status, text } = await ask(token, {
+      proofs: { jwt: [wallet.keyProof(await wallet.nonce(), {}, key)] },
+    });
+    const { transaction_id: transactionId = '', ...rest } = JSON.parse(text) as Issued;
+    expect([status, rest]).to.deep.equal([202, { interval: 7 }]);
+    const transaction = await world.store.read(ACME).deferred(transactionId);
+    expect(transaction).to.deep.include({
+      sessionId: id,
+      status: 'pending',
+      intervalSeconds: 7,
+      credentials: null,
+    });
+    expect(transaction?.holderKeys).to.deep.equal([key.jwk]);
+    expect(transaction?.expiresAt.getTime()).to.equal(world.clock.time + 86_400_000);
+    const { session, batches } = await world.stored(id);
+    expect([session.status, deliveries(session), batches]).to.deep.equal(['active', [['claims', 'delivered']], []]);
+    expect(session.expiresAt, 'the session lives as long').to.deep.equal(transaction?.expiresAt);
+  });
+
+  it('is promised a number of times, and then the backend is not asked any more', async () => {
+    world.webhooks.answer = { deferred: true };
+    const { token } = await offer();
+    const { transaction_id: id = '' } = JSON.parse((await ask(token)).text) as Issued;
+    const first = await world.store.read(ACME).deferred(id);
+    if (first === undefined) throw new Error('no transaction');
+    for (let promised = 1; promised < MAX_ISSUANCES; promised++) {
+      const deferred = { ...first, id: world.random.token() };
+      await world.store.commit(ACME, { opens: { deferred } }, world.clock.now());
+    }
+    world.webhooks.calls.length = 0;
+    expect(await endOf(ask(token))).to.equal('credential_request_denied');
+    expect(world.webhooks.calls).to.deep.equal([]);
+  });
+});
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const sdJwt = (payload: object) => `${part({ alg: 'ES256', typ: 'dc+sd-jwt' })}.${part(payload)}.${'A'.repeat(86)}~`;
+const keys = [newKey(), newKey()].map(({ jwk }) => jwk as PublicJwk);
+const [first, second] = keys as [PublicJwk, PublicJwk];
+const stranger = newKey().jwk as PublicJwk;
+const bound = (jwk: PublicJwk) => sdJwt({ vct: 'urn:card', cnf: { jwk } });
+const mdoc = (holderKey: PublicJwk) => {
+  const [signed, validUntil] = [new Date(), new Date(Date.now() + 86_400_000)];
+  const prepared = prepareMdoc({
+    docType: 'org.example.card',
+    claimsByNamespace: { 'org.example.card': { name: 'Ada' } },
+    holderKey,
+    signer: { algorithm: 'ES256', chain: ['AAAA'] },
+    validity: { signed, validFrom: signed, validUntil },
+    random: randomBytes,
+  });
+  return sealMdoc(prepared, Buffer.alloc(64));
+};
+
+type Format = 'dc+sd-jwt' | 'mso_mdoc';
+const told = (credentials: readonly string[], format: Format = 'dc+sd-jwt', keyBinding = true, proven: readonly PublicJwk[] = keys) =>
+  findBackendCredentialProblems(credentials, { config: { format }, keyBinding }, proven).map(
+    ({ member, message }) => `${member}: ${message}`,
+  );
+
+describe('Credentials that a backend made itself', () => {
+  it('are as the wallet takes them with one for each of its keys', () => {
+    expect(told([bound(first), bound(second)])).to.deep.equal([]);
+    expect(told([mdoc(second), mdoc(first)], 'mso_mdoc')).to.deep.equal([]);
+    expect(told([sdJwt({ vct: 'urn:ticket' })], 'dc+sd-jwt', false, [])).to.deep.equal([]);
+  });
+
+  const foreign: readonly (readonly [string, Format, readonly string[], readonly string[]])[] = [
+    ['fewer than keys', 'dc+sd-jwt', [bound(first)], ['credentials: the backend made 1 of 2 credentials']],
+    [
+      'a key of somebody else',
+      'dc+sd-jwt',
+      [bound(first), bound(stranger)],
+      ['credentials.1: it is bound to a key that the wallet did not prove'],
+    ],
+    ['one key twice', 'mso_mdoc', [mdoc(first), mdoc(first)], ['credentials.1: another one is bound to the same key']],
+    ['no key', 'dc+sd-jwt', [bound(first), sdJwt({ vct: 'urn:card' })], ['credentials.1: it is bound to no key']],
+    ['another format', 'mso_mdoc', [mdoc(first), bound(second)], ['credentials.1: it is no mso_mdoc (malformed: no base64url)']],
+  ];
+  for (const [what, format, credentials, expected] of foreign) {
+    it(`are warned of with ${what}`, () => expect(told(credentials, format)).to.deep.equal(expected));
+  }
+
+  it('are warned of when they are none', () => {
+    for (const text of ['abc', 'a.b.c~', mdoc(first)]) {
+      expect(told([text], 'dc+sd-jwt', true, [first])[0], text).to.match(/^credentials\.0: it is no dc\+sd-jwt/);
+    }
+    for (const text of ['abc', 'AAAA', Buffer.from('a0', 'hex').toString('base64url')]) {
+      expect(told([text], 'mso_mdoc', true, [first])[0], text).to.match(/^credentials\.0: it is no mso_mdoc/);
     }
   });
 });

@@ -1,13 +1,19 @@
 import { expect } from 'chai';
 import sinon from 'sinon';
+import { acceptedTypes, languageRanges, pickEncoding } from '../../../adapters/http/input/negotiation.ts';
 import type { MetadataKind } from '../../../application/issuance/issuer-metadata.ts';
+import { localeListsOf, narrowTo, onlyLocaleOf, pickLocale } from '../../../domain/issuance/localized-metadata.ts';
+import { metadataSigner } from '../../../domain/issuance/metadata-signer.ts';
+import type { KeyChain, KeyUsage } from '../../../domain/keys/key-chain.ts';
+import { missingKeys } from '../../../domain/keys/key-chain-findings.ts';
+import type { Profile } from '../../../domain/shared/finding.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { UPSTREAM } from '../../support/fake-authorization-servers.ts';
+import { aKeyChain } from '../../contract/store/builders.ts';
+import { UPSTREAM } from '../../support/fakes.ts';
 import { decode, verifiedByLeaf } from '../../support/present.ts';
-import { ACME, PUBLIC_URL } from '../verification-flow/kit.ts';
-import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+import { ACME, PUBLIC_URL } from '../verification/kit.ts';
+import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const ISSUER = `${PUBLIC_URL}/acme`;
 const NOBODY = 'nobody' as TenantId;
@@ -24,12 +30,9 @@ describe('GetIssuerMetadata', () => {
   });
   afterEach(() => sinon.restore());
 
-  const read = async (kind: MetadataKind) =>
-    JSON.parse(await world.readIssuerMetadata.execute(ACME, kind)) as JsonObject;
-  const issuer = (wanted: object = {}, tenantId = ACME) =>
-    world.readIssuerMetadata.issuer(tenantId, { ...PLAIN, ...wanted });
-  const configurations = (text: string) =>
-    JSON.parse(text)['credential_configurations_supported'] as Record<string, JsonObject>;
+  const read = async (kind: MetadataKind) => JSON.parse(await world.readIssuerMetadata.execute(ACME, kind)) as JsonObject;
+  const issuer = (wanted: object = {}, tenantId = ACME) => world.readIssuerMetadata.issuer(tenantId, { ...PLAIN, ...wanted });
+  const configurations = (text: string) => JSON.parse(text)['credential_configurations_supported'] as Record<string, JsonObject>;
 
   it('describes the issuer as it is configured', async () => {
     const { text, signed } = await issuer();
@@ -66,8 +69,7 @@ describe('GetIssuerMetadata', () => {
     fresh.store.forTenant(
       ACME,
       async ({ keyChains }) => {
-        for (const { id, usages } of await keyChains.list())
-          if (usages.includes('access')) await keyChains.remove(id);
+        for (const { id, usages } of await keyChains.list()) if (usages.includes('access')) await keyChains.remove(id);
       },
       { by: 'system' },
     );
@@ -160,27 +162,18 @@ describe('GetIssuerMetadata', () => {
     expect(JSON.parse(await readIssuerMetadata.schema(ACME, 'named'))).to.deep.equal({ type: 'object' });
   });
 
-  const missing: readonly [what: string, ask: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] =
-    [
-      ['the issuer', (tenantId) => issuer({}, tenantId), false],
-      ['a server', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'authorization-server'), false],
-      ['keys', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'jwks'), false],
-      ['a type', (tenantId) => world.readIssuerMetadata.typeMetadata(tenantId, 'card'), false],
-      ['a schema', (tenantId) => world.readIssuerMetadata.schema(tenantId, 'named'), false],
-      [
-        'a chained server that nobody set up',
-        () => world.readIssuerMetadata.execute(ACME, 'chained-as'),
-        true,
-      ],
-      [
-        'a type that is described elsewhere',
-        () => world.readIssuerMetadata.typeMetadata(ACME, 'named'),
-        true,
-      ],
-      ['a type that is not there', () => world.readIssuerMetadata.typeMetadata(ACME, 'none'), true],
-      ['a schema of what has none', () => world.readIssuerMetadata.schema(ACME, 'card'), true],
-      ['a schema of what is not there', () => world.readIssuerMetadata.schema(ACME, 'none'), true],
-    ];
+  const missing: readonly [what: string, ask: (tenantId: TenantId) => Promise<unknown>, isKnown: boolean][] = [
+    ['the issuer', (tenantId) => issuer({}, tenantId), false],
+    ['a server', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'authorization-server'), false],
+    ['keys', (tenantId) => world.readIssuerMetadata.execute(tenantId, 'jwks'), false],
+    ['a type', (tenantId) => world.readIssuerMetadata.typeMetadata(tenantId, 'card'), false],
+    ['a schema', (tenantId) => world.readIssuerMetadata.schema(tenantId, 'named'), false],
+    ['a chained server that nobody set up', () => world.readIssuerMetadata.execute(ACME, 'chained-as'), true],
+    ['a type that is described elsewhere', () => world.readIssuerMetadata.typeMetadata(ACME, 'named'), true],
+    ['a type that is not there', () => world.readIssuerMetadata.typeMetadata(ACME, 'none'), true],
+    ['a schema of what has none', () => world.readIssuerMetadata.schema(ACME, 'card'), true],
+    ['a schema of what is not there', () => world.readIssuerMetadata.schema(ACME, 'none'), true],
+  ];
   for (const [what, ask, isKnown] of missing) {
     it(`does not find ${what}${isKnown ? '' : ' of a tenant that is unknown or suspended'}`, async () => {
       await world.issues();
@@ -192,4 +185,220 @@ describe('GetIssuerMetadata', () => {
       expect(await endOf(ask(ACME))).to.equal('done');
     });
   }
+});
+
+const chain = (id: string, usages: readonly KeyUsage[], notAfter = '2030-01-01'): KeyChain => {
+  const whole = aKeyChain('acme' as never, id);
+  return { ...whole, usages, active: { ...whole.active, notAfter: new Date(notAfter) } };
+};
+const NOW = new Date('2026-06-01');
+const signing = chain('signing', ['signing']);
+const access = chain('access', ['access']);
+const over = chain('over', ['access'], '2026-05-31');
+
+describe('The signer of issuer metadata', () => {
+  const cases: [string, readonly KeyChain[], Profile | null, string | undefined][] = [
+    ['the access certificate', [signing, access], null, 'access'],
+    ['that of credentials without one', [signing], null, 'signing'],
+    ['that of credentials once the other ended', [over, signing], 'haip', 'signing'],
+    ['nobody without either', [chain('lists', ['trustList'])], null, undefined],
+    ['the access certificate for European wallets', [signing, access], 'eu', 'access'],
+    ['nobody else for them', [over, signing], 'eu', undefined],
+  ];
+  for (const [what, chains, profile, id] of cases) {
+    it(`is ${what}`, () => {
+      expect(metadataSigner(chains, profile, NOW)?.id).to.equal(id);
+    });
+  }
+
+  it('is demanded by the profile', () => {
+    expect(missingKeys([signing], 'eu')).to.have.length(1);
+    expect(missingKeys([signing, access], 'eu')).to.deep.equal([]);
+    expect(missingKeys([], 'haip')).to.deep.equal([]);
+  });
+});
+
+const JSON_FORM = { names: ['application/json'] };
+const JWT_FORM = { names: ['application/jwt'] };
+const takenOf = (accept: string | undefined) => acceptedTypes(accept, [JSON_FORM, JWT_FORM]);
+
+describe('Signed metadata', () => {
+  const wanted = [
+    'application/jwt',
+    'Application/JWT',
+    'application/jwt;q=0.1',
+    'application/jwt, application/json',
+    'application/jwt, */*;q=0.5',
+    'application/json;q=0.9, application/jwt',
+    'text/html, application/jwt;q=0.8, application/*;q=0.7',
+    'application/jwt;charset=utf-8;q=1.000',
+    'application/json;q=0.5, application/*',
+    'application/json;q=0, */*',
+  ];
+  for (const accept of wanted) {
+    it(`are sent for ${accept}`, () => expect(takenOf(accept)[0]).to.equal(JWT_FORM));
+  }
+
+  const unwanted = [
+    undefined,
+    '',
+    '*/*',
+    'application/*',
+    'application/json',
+    'application/xml',
+    'application/jwt;q=0',
+    'application/jwt;q=0.0, */*;q=0.1',
+    'application/json, application/jwt',
+    'application/jwt;q=0.5, application/json',
+    'application/jwt;q=0.5, */*',
+    'application/jwt;q=2',
+    'application/jwt;q=',
+    'application/jwtx',
+    `${'x/y,'.repeat(1000)}application/jwt`,
+  ];
+  for (const accept of unwanted) {
+    it(`are not sent for ${accept?.slice(0, 50)}`, () => expect(takenOf(accept)[0]).to.not.equal(JWT_FORM));
+  }
+});
+
+describe('Media types', () => {
+  const STATUS_JWT = { names: ['application/statuslist+jwt', 'application/jwt'] };
+  const STATUS_CWT = { names: ['application/statuslist+cwt', 'application/cwt'] };
+  const cases: [string | undefined, readonly object[]][] = [
+    [undefined, [STATUS_JWT, STATUS_CWT]],
+    ['  ', [STATUS_JWT, STATUS_CWT]],
+    ['*/*', [STATUS_JWT, STATUS_CWT]],
+    ['application/statuslist+cwt, application/statuslist+jwt;q=0.1', [STATUS_CWT, STATUS_JWT]],
+    ['application/statuslist+jwt;q=0.1, application/statuslist+cwt', [STATUS_CWT, STATUS_JWT]],
+    ['application/statuslist+cwt;q=0.2, application/statuslist+jwt;q=0.3', [STATUS_JWT, STATUS_CWT]],
+    ['application/statuslist+cwt, application/statuslist+jwt', [STATUS_CWT, STATUS_JWT]],
+    ['application/statuslist+cwt, */*', [STATUS_CWT, STATUS_JWT]],
+    ['*/*, application/statuslist+cwt;q=0.9', [STATUS_JWT, STATUS_CWT]],
+    ['*/*, application/statuslist+jwt;q=0', [STATUS_CWT]],
+    ['*/*;q=0, application/*', [STATUS_JWT, STATUS_CWT]],
+    ['application/jwt, application/statuslist+jwt;q=0', []],
+    ['application/cwt', [STATUS_CWT]],
+    ['text/*, application/json', []],
+    ['application/statuslist+cwt;q=nan', []],
+    [`${'x/y,'.repeat(1000)}*/*`, []],
+  ];
+  for (const [accept, expected] of cases) {
+    it(`are ${expected.length} for ${accept?.slice(0, 80)}, the best one first`, () => {
+      expect(acceptedTypes(accept, [STATUS_JWT, STATUS_CWT])).to.deep.equal(expected);
+    });
+  }
+});
+
+describe('The encoding of an answer', () => {
+  const cases: [string | undefined, string | undefined][] = [
+    [undefined, undefined],
+    ['', undefined],
+    ['identity', undefined],
+    ['deflate, zstd', undefined],
+    ['gzip', 'gzip'],
+    ['X-GZIP', 'gzip'],
+    ['gzip, deflate, br', 'br'],
+    ['br;q=0.2, gzip;q=0.8', 'gzip'],
+    ['br;q=0.8, gzip;q=0.2', 'br'],
+    ['*', 'br'],
+    ['br;q=0, *', 'gzip'],
+    ['*;q=0', undefined],
+    ['gzip;q=0, br;q=0', undefined],
+    ['identity, gzip;q=0.5', undefined],
+    ['identity;q=0.5, gzip;q=0.5', 'gzip'],
+    ['gzip;q=7', undefined],
+    [`${'x,'.repeat(2000)}gzip`, undefined],
+  ];
+  for (const [header, expected] of cases) {
+    it(`is ${expected ?? 'none'} for ${header?.slice(0, 50)}`, () => {
+      expect(pickEncoding(header)).to.equal(expected);
+    });
+  }
+});
+
+describe('The language of metadata', () => {
+  const LOCALES = ['en', 'de-AT', 'de-CH', 'fr-FR', 'zh-Hant'];
+  const cases: [string | undefined, string | undefined][] = [
+    ['en', 'en'],
+    ['EN-us', 'en'],
+    ['de-at', 'de-AT'],
+    ['de', 'de-AT'],
+    ['fr-CA', undefined],
+    ['fr', 'fr-FR'],
+    ['zh-Hant-TW', 'zh-Hant'],
+    ['es, de-CH;q=0.9, en;q=0.8', 'de-CH'],
+    ['en;q=0.5, fr-FR', 'fr-FR'],
+    ['es, *', undefined],
+    ['*', undefined],
+    ['en;q=0, fr', 'fr-FR'],
+    ['es', undefined],
+    [undefined, undefined],
+    ['--', undefined],
+  ];
+  for (const [header, expected] of cases) {
+    it(`is ${expected ?? 'every one'} for ${header}`, () => {
+      expect(pickLocale(LOCALES, languageRanges(header))).to.equal(expected);
+    });
+  }
+
+  const METADATA: JsonObject = {
+    display: [{ name: 'Acme', locale: 'en' }, { name: 'Acme GmbH', locale: 'de' }, { name: 'no language' }],
+    credential_configurations_supported: {
+      display: {
+        credential_metadata: {
+          display: [{ name: 'Carte', locale: 'fr' }],
+          claims: [
+            {
+              path: ['a', null],
+              display: [
+                { name: 'A', locale: 'de' },
+                { name: 'B', locale: 'en' },
+              ],
+            },
+          ],
+        },
+      },
+    },
+  };
+
+  it('is one of those that are there', () => {
+    expect(localeListsOf(METADATA)).to.deep.equal([['en', 'de'], ['fr'], ['de', 'en']]);
+    expect(localeListsOf({ display: [{ name: 'Acme', locale: 7 }, 'Acme'] })).to.deep.equal([[]]);
+    expect(pickLocale(['de', 'en'], ['fr', '*', 'de']), 'any will do').to.equal(undefined);
+  });
+
+  it('leaves out what is written in others, unless nothing else is there', () => {
+    const narrowed = narrowTo(METADATA, ['de']);
+    expect(onlyLocaleOf(narrowed)).to.equal(undefined);
+    expect(narrowed).to.deep.equal({
+      display: [{ name: 'Acme GmbH', locale: 'de' }],
+      credential_configurations_supported: {
+        display: {
+          credential_metadata: {
+            display: [{ name: 'Carte', locale: 'fr' }],
+            claims: [{ path: ['a', null], display: [{ name: 'A', locale: 'de' }] }],
+          },
+        },
+      },
+    });
+  });
+
+  it('is looked up in each list, so that en finds en-US in one and en-GB in another', () => {
+    const lists = (office: readonly string[], card: readonly string[]) => ({
+      display: office.map((locale) => ({ locale })),
+      card: { display: card.map((locale) => ({ locale })) },
+    });
+    const all = lists(['de-DE', 'en-US'], ['de', 'en-GB']);
+    for (const [ranges, office, card, language] of [
+      [['en'], 'en-US', 'en-GB', undefined],
+      [['de'], 'de-DE', 'de', undefined],
+      [['en-GB', 'en'], 'en-US', 'en-GB', undefined],
+    ] as const) {
+      const narrowed = narrowTo(all, ranges);
+      expect(narrowed).to.deep.equal(lists([office], [card]));
+      expect(onlyLocaleOf(narrowed)).to.equal(language);
+    }
+    expect(narrowTo(all, ['fr'])).to.deep.equal(all);
+    expect(onlyLocaleOf(narrowTo(lists(['de', 'en'], ['en']), ['en']))).to.equal('en');
+  });
 });

@@ -1,14 +1,18 @@
 import { expect } from 'chai';
-import {
-  assertPending,
-  type DeferredTransaction,
-  deferredStatusAt,
-} from '../../../domain/issuance/deferred.ts';
+import sinon from 'sinon';
+import type { WalletRequest } from '../../../application/issuance/issue-credential.ts';
+import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
+import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { assertPending, type DeferredTransaction, deferredStatusAt } from '../../../domain/issuance/deferred.ts';
 import { claim, issuable, offerOver, spent } from '../../../domain/issuance/issuing.ts';
-import { noteNotification, readNotification } from '../../../domain/issuance/notification.ts';
+import { noteNotification, parseNotification } from '../../../domain/issuance/notification.ts';
 import { renewableAfterwards, renews } from '../../../domain/issuance/renewal.ts';
-import type { IssuanceRequest, PostedVerification, Session } from '../../../domain/sessions/session.ts';
-import { Failure, OperatorReason } from '../../../domain/shared/failure.ts';
+import type { IssuanceRequest, Session } from '../../../domain/sessions/session.ts';
+import { Failure, type FailureCode, OperatorReason } from '../../../domain/shared/failure.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import type { PostedVerification } from '../../../domain/verification/verification-request.ts';
+import { ACME } from '../verification/kit.ts';
+import { anOffer, endOf, type Offered, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const NOW = new Date('2026-06-01T12:00:00Z');
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
@@ -50,16 +54,8 @@ describe('A session of which a wallet wants a credential', () => {
     ['is over when its time is', () => asked({ expiresAt: NOW }), 'the offer is over'],
     ['is over when it failed', () => asked({ status: 'failed' }), 'the offer is over'],
     ['may be renewed after its time', () => asked({ expiresAt: NOW }, 'card', 'g'), 'done'],
-    [
-      'renews nothing that it never issued',
-      () => asked({ expiresAt: NOW }, 'pass', 'g'),
-      'the offer is over',
-    ],
-    [
-      'renews nothing for a token of another server',
-      () => asked({ expiresAt: NOW }, 'card'),
-      'the offer is over',
-    ],
+    ['renews nothing that it never issued', () => asked({ expiresAt: NOW }, 'pass', 'g'), 'the offer is over'],
+    ['renews nothing for a token of another server', () => asked({ expiresAt: NOW }, 'card'), 'the offer is over'],
     ['is no other one', () => asked({}, 'else'), 'the offer does not cover this credential'],
     [
       'is no verification',
@@ -77,12 +73,10 @@ describe('A session of which a wallet wants a credential', () => {
   ];
   for (const [what, outcome, expected] of cases) it(what, () => expect(outcome()).to.equal(expected));
 
-  it('is there', () =>
-    expect(ended(() => issuable(undefined, 'card', NOW, 'g'))).to.equal('the offer is over'));
+  it('is there', () => expect(ended(() => issuable(undefined, 'card', NOW, 'g'))).to.equal('the offer is over'));
 
   it('has to run in its time, and counts for renewals after it', () => {
-    const claimed = (expiresAt: Date) =>
-      claim({ ...SESSION, expiresAt }, 'card', spent([], 'g'), {}, NOW).session;
+    const claimed = (expiresAt: Date) => claim({ ...SESSION, expiresAt }, 'card', spent([], 'g'), {}, NOW).session;
     expect(claimed(at(60))).to.have.property('running');
     expect(claimed(NOW)).to.have.property('anytime').that.includes('expired');
   });
@@ -111,8 +105,7 @@ describe('A deferred transaction', () => {
   });
 
   it('is decided while it is pending', () => {
-    const decided = (status: string, expiresAt = at(1)) =>
-      ended(() => assertPending({ status, expiresAt } as DeferredTransaction, NOW));
+    const decided = (status: string, expiresAt = at(1)) => ended(() => assertPending({ status, expiresAt } as DeferredTransaction, NOW));
     expect(decided('pending')).to.equal('done');
     expect(decided('pending', NOW)).to.equal('the transaction is expired');
     expect(decided('ready')).to.equal('the transaction is ready');
@@ -121,14 +114,12 @@ describe('A deferred transaction', () => {
 
 describe('What a wallet tells of a credential', () => {
   const read = (body: object, type: string | undefined = 'application/json') =>
-    ended(() => readNotification(type, Buffer.from(JSON.stringify(body))));
+    ended(() => parseNotification(type, Buffer.from(JSON.stringify(body))));
   const good = { notification_id: 'n', event: 'credential_accepted' };
 
   it('is an event of a credential, with words or without', () => {
     const whole = { ...good, notification_id: 'n'.repeat(200), event_description: 'x'.repeat(1000), more: 1 };
-    expect([read(good), read(whole), read(good, 'Application/JSON; charset=utf-8')]).to.deep.equal(
-      Array(3).fill('done'),
-    );
+    expect([read(good), read(whole), read(good, 'Application/JSON; charset=utf-8')]).to.deep.equal(Array(3).fill('done'));
   });
 
   const refused: readonly [string, object, string?][] = [
@@ -157,5 +148,283 @@ describe('What a wallet tells of a credential', () => {
     const many = Array.from({ length: 100 }, (_, i) => ({ ...told(`${i}`, 'credential_deleted') }));
     expect(noteNotification(many, told('n', 'credential_accepted'))).to.equal(undefined);
     expect(noteNotification(many.slice(1), told('n', 'credential_accepted'))).to.have.length(100);
+  });
+});
+
+const NOTIFY = { notifyWebhook: { url: 'https://backend.example/notify' } };
+
+describe('ReceiveNotification', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+    await world.offers({ id: 'told', notificationWebhook: { url: 'https://backend.example/told' } });
+  });
+  beforeEach(() => {
+    world.webhooks.calls.length = 0;
+    world.webhooks.answer = undefined;
+    world.webhooks.beforeAnswer = async () => {};
+  });
+  afterEach(() => sinon.restore());
+
+  type Given = { readonly session: SessionId; readonly token: string; readonly id: string };
+  const issued = async (offer: object = {}, configurationId = 'card'): Promise<Given> => {
+    const ids = { credentialConfigurationIds: [configurationId] };
+    const offered = await anOffer(world, { ...ids, ...offer });
+    const token = await wallet.token(offered);
+    const wanted = { credential_configuration_id: configurationId };
+    const { notification_id: id } = await wallet.issue(token, wanted);
+    return { session: offered.session.id, token, id };
+  };
+  const asking = ({ token, id }: Given, changes: object = {}, more: Partial<WalletRequest> = {}) =>
+    wallet.asking(token, 'notification', { notification_id: id, event: 'credential_accepted', ...changes }, more);
+  const execute = (request: WalletRequest, tenantId = ACME) => world.receiveNotification.execute(tenantId, request);
+  const outcome = async ({ session }: Given) => (await world.session(session)).outcome;
+
+  it('notes what became of the credential', async () => {
+    const given = await issued();
+    await execute(asking(given, { event_description: 'it is in' }));
+    expect(await outcome(given)).to.deep.equal({
+      notifications: [
+        {
+          id: given.id,
+          event: 'credential_accepted',
+          eventDescription: 'it is in',
+          credentialConfigurationId: 'card',
+          at: world.clock.now().toISOString(),
+        },
+      ],
+    });
+    expect((await world.session(given.session)).status).to.equal('completed');
+    expect(world.webhooks.calls).to.deep.equal([]);
+  });
+
+  it('has the same effect when it comes twice as when it comes once', async () => {
+    const given = await issued(NOTIFY);
+    await execute(asking(given));
+    const noted = await outcome(given);
+    await execute(asking(given));
+    expect(await outcome(given)).to.deep.equal(noted);
+    expect(world.webhooks.calls).to.have.length(1);
+  });
+
+  it('is told to the backend, with the call on record before and after', async () => {
+    const given = await issued(NOTIFY);
+    const results: unknown[] = [];
+    const note = async () => results.push((await outcome(given))?.deliveries?.map(({ result }) => result));
+    world.webhooks.beforeAnswer = async () => {
+      await note();
+    };
+    await execute(asking(given, { event: 'credential_deleted' }));
+    await note();
+    expect(results).to.deep.equal([['pending'], ['delivered']]);
+    const notification = { id: given.id, event: 'credential_deleted', credentialConfigurationId: 'card' };
+    expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([{ session: given.session, notification }]);
+  });
+
+  it('is told to the webhook of the configuration where the offer names none', async () => {
+    await execute(asking(await issued({}, 'told')));
+    expect(world.webhooks.calls).to.have.length(1);
+  });
+
+  it('is well received although the backend fails', async () => {
+    const given = await issued(NOTIFY);
+    world.webhooks.answer = new WebhookError('timeout', 'no answer in time');
+    expect(await endOf(execute(asking(given)))).to.equal('done');
+    const [delivery] = (await outcome(given))?.deliveries ?? [];
+    expect(delivery).to.include({ webhook: 'notification', result: 'failed', detail: 'no answer in time' });
+  });
+
+  it('is heard by a process that was configured otherwise a moment ago', async () => {
+    const given = await issued();
+    await world.issues();
+    const commit = sinon.spy(world.store, 'commit');
+    await execute(asking(given));
+    expect(await outcome(given)).to.have.property('notifications');
+    expect(commit.callCount).to.equal(3);
+  });
+
+  type Refused = readonly [what: string, code: FailureCode, ask: (given: Given) => WalletRequest];
+  const refusals: readonly Refused[] = [
+    ['no token', 'missing_token', (given) => asking(given, {}, { wallet: { authorization: undefined, dpop: [] } })],
+    [
+      'a proof for another address',
+      'invalid_dpop_proof',
+      (given) => ({ ...asking(given), wallet: wallet.asking(given.token, 'credential', {}).wallet }),
+    ],
+    ['a form', 'invalid_notification_request', (given) => asking(given, {}, { contentType: 'text/plain' })],
+    ['broken JSON', 'invalid_notification_request', (given) => asking(given, {}, { body: Buffer.from('{') })],
+    ['no id', 'invalid_notification_request', (given) => asking(given, { notification_id: undefined })],
+    ['an unknown event', 'invalid_notification_request', (given) => asking(given, { event: 'credential_lost' })],
+    ['words with quotes', 'invalid_notification_request', (given) => asking(given, { event_description: '"' })],
+    ['an id of nobody', 'invalid_notification_id', (given) => asking(given, { notification_id: 'none' })],
+  ];
+  for (const [what, code, ask] of refusals) {
+    it(`refuses ${what}, and notes nothing`, async () => {
+      const given = await issued(NOTIFY);
+      expect(await endOf(execute(ask(given)))).to.equal(code);
+      expect(await outcome(given)).to.equal(null);
+      expect(world.webhooks.calls).to.deep.equal([]);
+    });
+  }
+
+  it('refuses the id of another session', async () => {
+    const [one, other] = [await issued(), await issued()];
+    expect(await endOf(execute(asking({ ...one, id: other.id })))).to.equal('invalid_notification_id');
+    expect(await outcome(other)).to.equal(null);
+  });
+
+  it('refuses a proof that was used', async () => {
+    const request = asking(await issued());
+    await execute(request);
+    expect(await endOf(execute(request))).to.equal('invalid_dpop_proof');
+  });
+
+  it('refuses a token whose grant was revoked', async () => {
+    const { code, session } = await anOffer(world);
+    const token = await wallet.token({ code, session });
+    const { notification_id: id } = await wallet.issue(token);
+    const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
+    const revoked = { grant: { id: grant?.id ?? '', act: 'revoke' } } as const;
+    await world.store.commit(ACME, revoked, world.clock.now());
+    const given = { session: session.id, token, id };
+    expect(await endOf(execute(asking(given)))).to.equal('invalid_token');
+    expect(await outcome(given)).to.equal(null);
+  });
+
+  it('is not found at a tenant that is not there', async () => {
+    expect(await endOf(execute(asking(await issued()), 'nobody' as TenantId))).to.equal('not_found');
+  });
+});
+
+const HOUR = 3600;
+const TTL = 24 * HOUR;
+const CLAIMS = (id: string) => ({ credentialClaims: { [id]: { type: 'inline', claims: { name: 'Eve' } } } });
+
+describe('A credential that is renewed after the session of its offer', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+    await world.offers({ id: 'pass' });
+    await world.offers({ id: 'asked', claimsWebhook: { url: 'https://backend.example/claims' } });
+  });
+  beforeEach(() => {
+    world.webhooks.calls.length = 0;
+    world.webhooks.answer = undefined;
+  });
+
+  const cleanUp = () => world.store.maintenance.cleanUpSessions(world.clock.now(), 100, { ttlSeconds: TTL });
+  const collected = async (offer: object = {}, id = 'card') => {
+    const offered = await anOffer(world, { credentialConfigurationIds: [id], ...offer });
+    const { body } = await wallet.redeem(offered.code);
+    await wallet.issue(body.access_token, { credential_configuration_id: id });
+    return { ...offered, refreshToken: body.refresh_token };
+  };
+  type Collected = Offered & { readonly refreshToken: string | undefined };
+  const renew = async ({ refreshToken }: Collected, id = 'card') => {
+    const { body } = await wallet.refresh(refreshToken);
+    return wallet.issue(body.access_token, { credential_configuration_id: id });
+  };
+
+  for (const [what, gone] of [
+    ['is over', false],
+    ['was removed', true],
+  ] as const) {
+    it(`comes from its configuration when the session ${what}, as long as its refresh token lives`, async () => {
+      const given = await collected();
+      await world.later(TTL + HOUR, async () => {
+        if (gone) await cleanUp();
+        expect((await renew(given)).credentials).to.have.length(1);
+      });
+      const { batches } = await world.stored(given.session.id).catch(() => ({ batches: [] }));
+      expect(batches).to.have.length(2);
+    });
+  }
+
+  it('is asked for at the webhook of its configuration', async () => {
+    world.webhooks.answer = { asked: { name: 'Grace' } };
+    const given = await collected({}, 'asked');
+    await world.later(TTL + HOUR, async () => {
+      await cleanUp();
+      expect((await renew(given, 'asked')).credentials).to.have.length(1);
+    });
+    expect(world.webhooks.calls.map(({ body }) => body['session'])).to.deep.equal([given.session.id, given.session.id]);
+  });
+
+  it('is not renewed from claims of the offer once its session was removed, whatever the configuration says', async () => {
+    const given = await collected(CLAIMS('card'));
+    await world.later(TTL + HOUR, async () => {
+      expect((await renew(given)).credentials, 'as long as the session is kept').to.have.length(1);
+    });
+    const other = await collected(CLAIMS('card'));
+    await world.later(TTL + HOUR, async () => {
+      await cleanUp();
+      expect(await endOf(wallet.refresh(other.refreshToken))).to.equal('invalid_grant');
+    });
+  });
+
+  it('is renewed beside one that came with the offer, which is not', async () => {
+    const ids = { credentialConfigurationIds: ['card', 'pass'] };
+    const offered = await anOffer(world, { ...ids, ...CLAIMS('pass') });
+    const { body } = await wallet.redeem(offered.code);
+    for (const credential_configuration_id of ['card', 'pass']) await wallet.issue(body.access_token, { credential_configuration_id });
+    await world.later(TTL + HOUR, async () => {
+      await cleanUp();
+      const next = (await wallet.refresh(body.refresh_token)).body.access_token;
+      expect(await endOf(wallet.issue(next))).to.equal('done');
+      expect(await endOf(wallet.issue(next, { credential_configuration_id: 'pass' }))).to.equal('credential_request_denied');
+    });
+  });
+
+  it('is not renewed from what this process remembers of an offer that was removed before its time', async () => {
+    const ids = { credentialConfigurationIds: ['card', 'pass'] };
+    const offered = await anOffer(world, { ...ids, ...CLAIMS('pass') });
+    const { body } = await wallet.redeem(offered.code);
+    for (const credential_configuration_id of ['card', 'pass']) await wallet.issue(body.access_token, { credential_configuration_id });
+    const ttlSeconds = 60;
+    await world.change({ sessionConfig: { ttlSeconds, cleanupMode: 'full' } });
+    await world.later(120, async () => {
+      await cleanUp();
+      const pass = { credential_configuration_id: 'pass' };
+      expect(await endOf(wallet.issue(body.access_token, pass))).to.equal('credential_request_denied');
+      expect(await endOf(wallet.issue(body.access_token))).to.equal('done');
+    });
+    await world.change({ sessionConfig: null });
+  });
+
+  it('is not a first one: what nobody collected in time is over', async () => {
+    const offered = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
+    const { body } = await wallet.redeem(offered.code);
+    await wallet.issue(body.access_token);
+    await world.later(TTL + HOUR, async () => {
+      const next = (await wallet.refresh(body.refresh_token)).body.access_token;
+      expect(await endOf(wallet.issue(next, { credential_configuration_id: 'pass' }))).to.equal('credential_request_denied');
+      expect(await endOf(wallet.issue(next))).to.equal('done');
+    });
+  });
+
+  it('ends with its refresh token', async () => {
+    const given = await collected();
+    await world.later(2_592_000 - 1, async () => {
+      await cleanUp();
+      expect((await renew(given)).credentials).to.have.length(1);
+    });
+    await world.later(2_592_000, async () => {
+      expect(await endOf(wallet.refresh(given.refreshToken))).to.equal('invalid_grant');
+    });
+  });
+
+  it('keeps no grant for a wallet that gets no refresh token', async () => {
+    await world.issues({ dPopRequired: false });
+    const { code } = await anOffer(world);
+    await wallet.redeem(code, { request: wallet.oauth('token', {}, { dpop: [] }) });
+    const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
+    expect(grant?.expiresAt.getTime()).to.equal(world.clock.time + 1_800_000);
+    await world.issues();
   });
 });

@@ -6,16 +6,9 @@ import { NodeRandom } from '../../../adapters/system/random.ts';
 import { CredentialFactory } from '../../../application/issuance/credential-factory.ts';
 import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
 import { Clock } from '../../../application/ports/clock.ts';
-import type { TenantConfiguration } from '../../../application/tenant-configuration.ts';
-import {
-  type CredentialConfiguration,
-  CredentialConfigurationBody,
-} from '../../../domain/issuance/configuration.ts';
-import {
-  type EffectiveIssuance,
-  effectiveIssuance,
-  IssuanceConfigurationBody,
-} from '../../../domain/issuance/issuance-configuration.ts';
+import type { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
+import { type CredentialConfiguration, CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { type EffectiveIssuance, effectiveIssuance, IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
 import type { KeyChain } from '../../../domain/keys/key-chain.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
 import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
@@ -89,9 +82,7 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: 
     more: { chain?: KeyChain; status?: { idx: number; uri: string }; holderKey?: undefined } = {},
   ) => {
     const instance = { holderKey: newKey().jwk, ...more } as never;
-    const [credential = ''] = await factory.make(aView(more.chain ?? chain), configuration, claims, [
-      instance,
-    ]);
+    const [credential = ''] = await factory.make(aView(more.chain ?? chain), configuration, claims, [instance]);
     return credential;
   };
   return { factory, clock, chain, kms, make };

@@ -1,8 +1,5 @@
 import { expect } from 'chai';
-import {
-  authorizationServerMetadata,
-  chainedAsMetadata,
-} from '../../../domain/issuance/authorization-server-metadata.ts';
+import { authorizationServerMetadata, chainedAsMetadata } from '../../../domain/issuance/authorization-server-metadata.ts';
 import { type IssuerMetadataParts, issuerMetadata, typeOf } from '../../../domain/issuance/metadata.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import type { SigningAlgorithm } from '../../../domain/shared/jwk.ts';
@@ -30,9 +27,7 @@ function metadataWith(changes: Partial<IssuerMetadataParts> = {}): Members {
 const metadataOf = (issuance: object, keys: IssuerMetadataParts['encryptionKeys'] = []) =>
   metadataWith({ issuance: anIssuance({ ...issuance }), encryptionKeys: keys });
 const only = (changes: Record<string, unknown>): Members =>
-  metadataWith({ configurations: [aConfiguration({ vct: 'urn:card:1', ...changes })] })[
-    'credential_configurations_supported'
-  ].card;
+  metadataWith({ configurations: [aConfiguration({ vct: 'urn:card:1', ...changes })] })['credential_configurations_supported'].card;
 
 /** Every member that says nothing: undefined, null or an empty array; items of arrays are no members. */
 function idleMembers(value: unknown, path = ''): string[] {
@@ -142,17 +137,10 @@ describe('Credential issuer metadata', () => {
   it('offer a nonce only for what is bound to a key', () => {
     const configurations = [aConfiguration({ keyBinding: false })];
     expect(metadataWith({ configurations })).to.not.have.property('nonce_endpoint');
-    expect(metadataWith({ configurations: [...configurations, anMdoc()] })).to.have.property(
-      'nonce_endpoint',
-    );
+    expect(metadataWith({ configurations: [...configurations, anMdoc()] })).to.have.property('nonce_endpoint');
   });
 
-  for (const [batchSize, expected] of [
-    [0],
-    [1],
-    [2, { batch_size: 2 }],
-    [100, { batch_size: 100 }],
-  ] as const) {
+  for (const [batchSize, expected] of [[0], [1], [2, { batch_size: 2 }], [100, { batch_size: 100 }]] as const) {
     it(`offer batches from two on: ${batchSize}`, () => {
       expect(metadataOf({ batchSize })['batch_credential_issuance']).to.deep.equal(expected);
     });
@@ -167,19 +155,13 @@ describe('Credential issuer metadata', () => {
     });
     const chosen = only({ keyAttestationsRequired: required, proofTypes: ['attestation'] });
     expect(chosen.proof_types_supported).to.deep.equal({ attestation: proof });
-    expect(only({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys([
-      'jwt',
-      'attestation',
-    ]);
+    expect(only({ proofTypes: ['attestation', 'jwt'] }).proof_types_supported).to.have.keys(['jwt', 'attestation']);
   });
 
   it('name the algorithms that the tenant agreed to', () => {
     const algorithms = ['ES256', 'EdDSA'];
     const { credential_configurations_supported: all } = metadataOf({ algorithms });
-    expect(all.card.proof_types_supported.jwt.proof_signing_alg_values_supported).to.deep.equal([
-      ...algorithms,
-      'Ed25519',
-    ]);
+    expect(all.card.proof_types_supported.jwt.proof_signing_alg_values_supported).to.deep.equal([...algorithms, 'Ed25519']);
     const parts = { issuer: ISSUER, configurations: [], aggregation: true, profile: null };
     const client = { client_id: 'wallet', jwks: { keys: [newKey().jwk] } };
     const issuance = anIssuance({
@@ -230,19 +212,11 @@ describe('Credential issuer metadata', () => {
     const [one, two] = ['https://one.example', 'https://two.example'];
     const cases: [string, object, readonly string[] | undefined][] = [
       ['none when the issuer is the only one', {}, undefined],
-      [
-        'none for a chained one that is switched off',
-        { chainedAs: { enabled: false, upstream: UPSTREAM } },
-        undefined,
-      ],
+      ['none for a chained one that is switched off', { chainedAs: { enabled: false, upstream: UPSTREAM } }, undefined],
       ['the only one that is another', { authServers: [one], builtInAs: { enabled: false } }, [one]],
       ['all others, then the built-in one', { authServers: [one, two], chainedAs: { upstream: UPSTREAM } }, [one, two, chained, own]], // biome-ignore format: one case
       ['the preferred one first', { authServers: [one, two], preferredAuthServer: two }, [two, one, own]],
-      [
-        'the built-in one first by its name',
-        { authServers: [one], preferredAuthServer: 'built-in' },
-        [own, one],
-      ],
+      ['the built-in one first by its name', { authServers: [one], preferredAuthServer: 'built-in' }, [own, one]],
       ['the built-in one first by its address', { authServers: [one], preferredAuthServer: own }, [own, one]],
       ['the chained one first', { authServers: [one], chainedAs: { upstream: UPSTREAM }, preferredAuthServer: chained }, [chained, one, own]], // biome-ignore format: one case
     ];
@@ -320,11 +294,7 @@ describe('Authorization server metadata', () => {
   it('are complete without a word too many', () => {
     expect(builtIn()).to.deep.equal({
       ...common(ISSUER),
-      grant_types_supported: [
-        'authorization_code',
-        'urn:ietf:params:oauth:grant-type:pre-authorized_code',
-        'refresh_token',
-      ],
+      grant_types_supported: ['authorization_code', 'urn:ietf:params:oauth:grant-type:pre-authorized_code', 'refresh_token'],
       'pre-authorized_grant_anonymous_access_supported': true,
       status_list_aggregation_endpoint: `${ISSUER}/status-lists`,
     });
@@ -360,10 +330,7 @@ describe('Authorization server metadata', () => {
       client_attestation_pop_signing_alg_values_supported: ALGORITHMS,
     });
     const registered = builtIn({ walletClients: [CLIENT], walletAttestationRequired: true });
-    expect(registered['token_endpoint_auth_methods_supported']).to.deep.equal([
-      ...attested,
-      'private_key_jwt',
-    ]);
+    expect(registered['token_endpoint_auth_methods_supported']).to.deep.equal([...attested, 'private_key_jwt']);
     expect(registered['token_endpoint_auth_signing_alg_values_supported']).to.deep.equal(ALGORITHMS);
   });
 
@@ -377,9 +344,9 @@ describe('Authorization server metadata', () => {
     expect(methods(trusting)).to.deep.equal([header, dpop, 'none']);
     for (const profile of ['haip', 'eu'] as const) {
       expect(methods({ walletAttestationRequired: true, ...trusting }, profile)).to.equal(undefined);
-      expect(
-        builtIn({ walletAttestationRequired: true }, {}, profile)['token_endpoint_auth_methods_supported'],
-      ).to.not.include('attest_jwt_client_auth_dpop');
+      expect(builtIn({ walletAttestationRequired: true }, {}, profile)['token_endpoint_auth_methods_supported']).to.not.include(
+        'attest_jwt_client_auth_dpop',
+      );
     }
   });
 

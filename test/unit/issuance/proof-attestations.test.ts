@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../domain/shared/json.ts';
 import { type HolderKey, keyProof, newKey } from '../../support/raw-wallet.ts';
 import { certify, WEB_SERVER } from '../../support/test-certificates.ts';
 import { ClientWorld, SERVER } from '../oauth/kit.ts';
-import { ACME } from '../verification-flow/kit.ts';
+import { ACME } from '../verification/kit.ts';
 import { aConfiguration } from './kit.ts';
 
 const REQUIRED = { keyAttestationsRequired: {} };
@@ -41,15 +41,8 @@ describe('Key attestations', () => {
     keyProof(key, SERVER, nonce(), { header, payload: { iat: client.world.seconds, ...payload } });
 
   const prove = (proofs: JsonObject, configuration: object = REQUIRED) =>
-    holderKeys.prove(
-      client.configured,
-      aConfiguration({ ...configuration }),
-      { proofs },
-      undefined,
-      client.now,
-    );
-  const proven = async (proofs: JsonObject, configuration?: object) =>
-    (await prove(proofs, configuration)).holderKeys;
+    holderKeys.verifyProofs(client.configured, aConfiguration({ ...configuration }), { proofs }, undefined, client.now);
+  const proven = async (proofs: JsonObject, configuration?: object) => (await prove(proofs, configuration)).holderKeys;
   const refusal = async (proofs: JsonObject, configuration?: object): Promise<Failure> => {
     try {
       await prove(proofs, configuration);
@@ -62,16 +55,13 @@ describe('Key attestations', () => {
   const expectRefusal = async (proofs: JsonObject, code = 'invalid_proof', configuration?: object) =>
     expect((await refusal(proofs, configuration)).code).to.equal(code);
   const jwks = (...some: readonly HolderKey[]) => some.map(({ jwk }) => jwk);
-  const inBothTypes = (text: string): JsonObject[] => [
-    { attestation: [text] },
-    { jwt: [proof({ key_attestation: text })] },
-  ];
+  const inBothTypes = (text: string): JsonObject[] => [{ attestation: [text] }, { jwt: [proof({ key_attestation: text })] }];
 
   it('yield a key for each credential, the proven ones first', async () => {
     expect(await proven({ attestation: [attest()] })).to.deep.equal(jwks(...keys));
-    expect(
-      await proven({ jwt: [proof({ jwk: third.jwk, key_attestation: attest() }, {}, third)] }),
-    ).to.deep.equal(jwks(third, first, second));
+    expect(await proven({ jwt: [proof({ jwk: third.jwk, key_attestation: attest() }, {}, third)] })).to.deep.equal(
+      jwks(third, first, second),
+    );
     const unnamed = proof({ jwk: undefined, key_attestation: attest() });
     expect(await proven({ jwt: [unnamed] })).to.deep.equal(jwks(...keys));
     const byName = proof({ jwk: undefined, kid: '1', key_attestation: attest() }, {}, second);
@@ -94,9 +84,7 @@ describe('Key attestations', () => {
     const text = attest();
     const proofs = [first, second].map((key) => proof({ jwk: key.jwk, key_attestation: text }, {}, key));
     expect(await proven({ jwt: proofs })).to.deep.equal(jwks(first, second, third));
-    const own = [first, second].map((key) =>
-      proof({ jwk: key.jwk, key_attestation: attest({}, [key]) }, {}, key),
-    );
+    const own = [first, second].map((key) => proof({ jwk: key.jwk, key_attestation: attest({}, [key]) }, {}, key));
     expect(await proven({ jwt: own })).to.deep.equal(jwks(first, second));
   });
 
@@ -154,14 +142,8 @@ describe('Key attestations', () => {
     ['with a key outside a list', () => ({ payload: { attested_keys: first.jwk } })],
     ['with a private key', () => ({ payload: { attested_keys: [{ ...first.jwk, d: 'x' }] } })],
     ['with a key twice', () => ({ payload: { attested_keys: jwks(first, first) } })],
-    [
-      'with a key off its curve',
-      () => ({ payload: { attested_keys: [first.jwk, { ...second.jwk, y: first.jwk.y }] } }),
-    ],
-    [
-      'with a key that we cannot verify with',
-      () => ({ payload: { attested_keys: [first.jwk, { kty: 'RSA', n: 'x', e: 'AQAB' }] } }),
-    ],
+    ['with a key off its curve', () => ({ payload: { attested_keys: [first.jwk, { ...second.jwk, y: first.jwk.y }] } })],
+    ['with a key that we cannot verify with', () => ({ payload: { attested_keys: [first.jwk, { kty: 'RSA', n: 'x', e: 'AQAB' }] } })],
     ['with key_storage as text', () => ({ payload: { key_storage: 'iso_18045_high' } })],
     ['with an empty key_storage', () => ({ payload: { key_storage: [] } })],
     ['with user_authentication of numbers', () => ({ payload: { user_authentication: [1] } })],
@@ -171,10 +153,8 @@ describe('Key attestations', () => {
     ['with a broken status', () => ({ payload: { status: { status_list: { idx: -1 } } } })],
     ['with a status that we do not know', () => ({ payload: { status: { other: 1 } } })],
   ];
-  const x5c = (...names: ('signer' | 'root' | 'revocationSigner')[]) =>
-    names.map((name) => client.provider[name].certificate);
-  const stranger = async () =>
-    certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
+  const x5c = (...names: ('signer' | 'root' | 'revocationSigner')[]) => names.map((name) => client.provider[name].certificate);
+  const stranger = async () => certify({ name: 'Wallet Provider', by: await certify({ name: 'Wallet CA', ca: true }) });
   for (const [what, bend] of bends) {
     it(`${what} are refused`, async () => {
       const text = attest(await bend());
@@ -210,8 +190,7 @@ describe('Key attestations', () => {
     client.configure({ batchSize: 5, algorithms: ['ES256', 'ES384'] });
     for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
     const other = newKey('P-384');
-    for (const proofs of inBothTypes(attest({}, [first, other])))
-      expect(await proven(proofs)).to.have.length(2);
+    for (const proofs of inBothTypes(attest({}, [first, other]))) expect(await proven(proofs)).to.have.length(2);
     client.configure({ batchSize: 5, algorithms: ['ES256'] });
     for (const proofs of inBothTypes(attest())) expect(await proven(proofs)).to.have.length(3);
     for (const proofs of inBothTypes(attest({}, [first, other]))) await expectRefusal(proofs);
@@ -242,8 +221,7 @@ describe('Key attestations', () => {
   it('rejects a batch if the jwk of one proof is not in attested_keys', async () => {
     const text = attest({}, [first, second]);
     const proofs = keys.map((key) => proof({ jwk: key.jwk, key_attestation: text }, {}, key));
-    for (const configuration of [REQUIRED, {}])
-      await expectRefusal({ jwt: proofs }, 'invalid_proof', configuration);
+    for (const configuration of [REQUIRED, {}]) await expectRefusal({ jwt: proofs }, 'invalid_proof', configuration);
     client.configure({ batchSize: 5, walletProviderTrustLists: [] });
     await expectRefusal({ jwt: proofs }, 'invalid_proof', {});
   });
@@ -293,8 +271,7 @@ describe('Key attestations', () => {
     it('that is no older than five minutes', async () => {
       const old = nonce();
       client.world.clock.time += 299_000;
-      for (const proofs of inBothTypes(attest({ nonce: old })))
-        expect(await proven(proofs)).to.have.length(3);
+      for (const proofs of inBothTypes(attest({ nonce: old }))) expect(await proven(proofs)).to.have.length(3);
       client.world.clock.time += 1_000;
       await stale(attest({ nonce: old }));
     });
@@ -318,8 +295,7 @@ describe('Key attestations', () => {
   });
 
   describe('are not revoked', () => {
-    const listed = (more: Options = {}) =>
-      attest({ ...more, payload: { status: client.provider.status(7), ...more.payload } });
+    const listed = (more: Options = {}) => attest({ ...more, payload: { status: client.provider.status(7), ...more.payload } });
     const asked = () => client.world.remote.calls.filter(({ url }) => url.endsWith('/status/1')).length;
 
     it('as the status list of the provider says', async () => {

@@ -2,17 +2,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
-import { readProofs } from '../../../domain/issuance/credential-request.ts';
-import {
-  attestedKey,
-  OpenedKeyAttestations,
-  openKeyAttestation,
-} from '../../../domain/issuance/key-attestation.ts';
-import { acceptJwtProof, openJwtProof } from '../../../domain/issuance/proof.ts';
+import { parseProofs } from '../../../domain/issuance/credential-request.ts';
+import { attestedKey, OpenedKeyAttestations, parseKeyAttestation } from '../../../domain/issuance/key-attestation.ts';
+import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/proof.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { isOnCurve, type PublicJwk, readPublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
-import { codeOf as outcome } from '../../support/failure-code.ts';
-import { processorTime } from '../../support/processor-time.ts';
+import { isOnCurve, type PublicJwk, parsePublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { codeOf as outcome } from '../../support/failures.ts';
+import { processorTime } from '../../support/measurements.ts';
 import { keyProof, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
 
@@ -30,7 +26,7 @@ describe('A key for a credential', () => {
   it('may be on any curve that we can verify with', () => {
     for (let round = 0; round < 20; round++) {
       for (const key of keysOfEveryCurve()) {
-        expect(readPublicJwk(key)).to.deep.equal(key);
+        expect(parsePublicJwk(key)).to.deep.equal(key);
         expect(isOnCurve(key)).to.equal(true);
       }
     }
@@ -41,8 +37,8 @@ describe('A key for a credential', () => {
     const longer = Buffer.concat([Buffer.of(0), Buffer.from(jwk.x, 'base64url')]).toString('base64url');
     const shorter = Buffer.from(jwk.x, 'base64url').subarray(1).toString('base64url');
     for (const x of [longer, shorter, `${jwk.x}A`, '', 'A']) {
-      expect(readPublicJwk({ ...jwk, x })).to.equal(undefined);
-      expect(readPublicJwk({ ...jwk, y: x })).to.equal(undefined);
+      expect(parsePublicJwk({ ...jwk, x })).to.equal(undefined);
+      expect(parsePublicJwk({ ...jwk, y: x })).to.equal(undefined);
     }
   });
 
@@ -62,23 +58,19 @@ describe('A key for a credential', () => {
 describe('A proof of a client', () => {
   const judged = (iss: string | undefined) =>
     outcome(() =>
-      acceptJwtProof(openJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
+      assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
         ...{ audience: ISSUER, clientId: 'wallet', now: new Date() },
       }),
     );
 
   it('names that one, or none', () => {
-    expect([judged('wallet'), judged(undefined), judged('else')]).to.deep.equal([
-      'taken',
-      'taken',
-      'invalid_proof',
-    ]);
+    expect([judged('wallet'), judged(undefined), judged('else')]).to.deep.equal(['taken', 'taken', 'invalid_proof']);
   });
 
   it('names whom it likes where the token is of nobody', () => {
     const ofNobody = (iss: unknown) =>
       outcome(() =>
-        acceptJwtProof(openJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
+        assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iss } })), {
           ...{ audience: ISSUER, clientId: undefined, now: new Date() },
         }),
       );
@@ -89,7 +81,7 @@ describe('A proof of a client', () => {
 
 describe('The proofs of a request', () => {
   const read = (proofs: unknown, more: object = {}, batchSize = 3) =>
-    readProofs({ proofs } as JsonObject, { keyBinding: true, ...more }, batchSize);
+    parseProofs({ proofs } as JsonObject, { keyBinding: true, ...more }, batchSize);
   const both = { proofTypes: ['jwt', 'attestation'] as const };
   const attested = { keyAttestationsRequired: {} };
 
@@ -97,9 +89,7 @@ describe('The proofs of a request', () => {
     expect(read({ jwt: ['a', 'b'] })).to.deep.equal({ type: 'jwt', texts: ['a', 'b'] });
     const attestation = { type: 'attestation', texts: ['a'] };
     expect(read({ attestation: ['a'] }, both)).to.deep.equal(attestation);
-    expect(read({ attestation: ['a'] }, attested), 'both when attestations are required').to.deep.equal(
-      attestation,
-    );
+    expect(read({ attestation: ['a'] }, attested), 'both when attestations are required').to.deep.equal(attestation);
     expect(read({ jwt: ['a'] }, attested)).to.deep.equal({ type: 'jwt', texts: ['a'] });
     expect(outcome(() => read({ attestation: ['a'] }))).to.equal('invalid_proof');
     expect(outcome(() => read({ jwt: ['a'] }, { proofTypes: ['attestation'] }))).to.equal('invalid_proof');
@@ -141,8 +131,7 @@ describe('The key of a jwt proof', () => {
     provider = await WalletProvider.make();
   });
 
-  const opened = (header: Record<string, unknown>) =>
-    openJwtProof(keyProof(key, ISSUER, 'nonce', { header })).key;
+  const opened = (header: Record<string, unknown>) => parseJwtProof(keyProof(key, ISSUER, 'nonce', { header })).key;
   const withKid = (kid: unknown, attestation = provider.keyAttestation(keys)) =>
     opened({ jwk: undefined, kid, key_attestation: attestation });
 
@@ -226,14 +215,13 @@ describe('The key of a jwt proof', () => {
 
   it('comes in a proof of bounded size, larger with an attestation', () => {
     const padding = 'x'.repeat(20_000);
-    const proof = (header: object) =>
-      makeJwt(key, { typ: 'openid4vci-proof+jwt', alg: 'ES256', ...header }, {});
-    expect(outcome(() => openJwtProof(proof({ jwk: key.jwk, padding })))).to.equal('invalid_proof');
+    const proof = (header: object) => makeJwt(key, { typ: 'openid4vci-proof+jwt', alg: 'ES256', ...header }, {});
+    expect(outcome(() => parseJwtProof(proof({ jwk: key.jwk, padding })))).to.equal('invalid_proof');
     const many = Array.from({ length: 100 }, () => newKey());
     const attestation = provider.keyAttestation([key, ...many.slice(1)]);
-    expect(outcome(() => openJwtProof(proof({ kid: '0', key_attestation: attestation })))).to.equal('taken');
+    expect(outcome(() => parseJwtProof(proof({ kid: '0', key_attestation: attestation })))).to.equal('taken');
     const tooLarge = proof({ jwk: key.jwk, key_attestation: 'x'.repeat(100_000) });
-    expect(outcome(() => openJwtProof(tooLarge))).to.equal('invalid_proof');
+    expect(outcome(() => parseJwtProof(tooLarge))).to.equal('invalid_proof');
   });
 
   it('fails in one way only, whatever is sent', () => {
@@ -246,13 +234,10 @@ describe('The key of a jwt proof', () => {
       { numRuns: 150 },
     );
     fc.assert(
-      fc.property(
-        fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z0-9_-]{0,40}(\.[A-Za-z0-9_-]{0,40}){2}$/)),
-        (text) => {
-          expect(outcome(() => openJwtProof(text))).to.equal('invalid_proof');
-          expect(outcome(() => openKeyAttestation(text))).to.equal('invalid_proof');
-        },
-      ),
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[A-Za-z0-9_-]{0,40}(\.[A-Za-z0-9_-]{0,40}){2}$/)), (text) => {
+        expect(outcome(() => parseJwtProof(text))).to.equal('invalid_proof');
+        expect(outcome(() => parseKeyAttestation(text))).to.equal('invalid_proof');
+      }),
       { numRuns: 250 },
     );
   });
@@ -265,17 +250,14 @@ describe('The key of a jwt proof', () => {
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 5 }), fc.string(), (attestedKeys, kid) => {
         const text = provider.keyAttestation(keys, { payload: { attested_keys: attestedKeys } });
-        expect(outcome(() => attestedKey(openKeyAttestation(text), kid))).to.be.oneOf([
-          'taken',
-          'invalid_proof',
-        ]);
+        expect(outcome(() => attestedKey(parseKeyAttestation(text), kid))).to.be.oneOf(['taken', 'invalid_proof']);
       }),
       { numRuns: 100 },
     );
     const many = Array.from({ length: 101 }, () => newKey());
-    expect(outcome(() => openKeyAttestation(provider.keyAttestation(many)))).to.equal('invalid_proof');
+    expect(outcome(() => parseKeyAttestation(provider.keyAttestation(many)))).to.equal('invalid_proof');
     const spent = processorTime(() => {
-      for (let round = 0; round < 10; round++) openKeyAttestation(provider.keyAttestation(many.slice(1)));
+      for (let round = 0; round < 10; round++) parseKeyAttestation(provider.keyAttestation(many.slice(1)));
     });
     expect(spent).to.be.lessThan(1000);
   });
@@ -292,7 +274,7 @@ describe('The key of a jwt proof', () => {
   });
 
   it('verifies its proof when it is on a curve of ours', () => {
-    const proof = openJwtProof(keyProof(key, ISSUER, 'nonce'));
+    const proof = parseJwtProof(keyProof(key, ISSUER, 'nonce'));
     const signatures = new NodeSignatures();
     expect(signatures.verify(proof.key, proof.signingInput, proof.signature)).to.equal(true);
   });
@@ -303,17 +285,11 @@ describe('The times of a proof', () => {
   const seconds = Math.floor(now.getTime() / 1000);
   const times = (payload: Record<string, unknown>) => {
     const key = newKey();
-    const proof = openJwtProof(keyProof(key, ISSUER, 'nonce', { payload: { iat: seconds, ...payload } }));
-    return outcome(() => acceptJwtProof(proof, { audience: ISSUER, clientId: undefined, now }));
+    const proof = parseJwtProof(keyProof(key, ISSUER, 'nonce', { payload: { iat: seconds, ...payload } }));
+    return outcome(() => assertJwtProofClaims(proof, { audience: ISSUER, clientId: undefined, now }));
   };
 
-  for (const payload of [
-    {},
-    { exp: seconds + 60 },
-    { nbf: seconds - 60 },
-    { nbf: seconds + 30 },
-    { exp: seconds - 59 },
-  ]) {
+  for (const payload of [{}, { exp: seconds + 60 }, { nbf: seconds - 60 }, { nbf: seconds + 30 }, { exp: seconds - 59 }]) {
     it(`may be ${JSON.stringify(Object.keys(payload))}`, () => expect(times(payload)).to.equal('taken'));
   }
   for (const payload of [

@@ -6,14 +6,9 @@ const aName = fc.stringMatching(/^[a-z]{1,3}[A-Za-z0-9_]{0,12}$/).filter((name) 
 const isSpecial = (name: string) =>
   /^(iss|nbf|exp|cnf|vct|status|aud|iat|portrait|signature_usual_mark|constructor|prototype)$/.test(name) ||
   /_date$|^biometric_/.test(name);
-const aText = fc
-  .string({ unit: 'grapheme', maxLength: 40 })
-  .map((text) => text.normalize('NFC').replaceAll('\0', ''));
+const aText = fc.string({ unit: 'grapheme', maxLength: 40 }).map((text) => text.normalize('NFC').replaceAll('\0', ''));
 /** Whole numbers that are exact (RFC 8259 section 6), and fractions. JSON knows no negative zero. */
-const aNumber = fc.oneof(
-  fc.maxSafeInteger(),
-  fc.double({ noNaN: true, noDefaultInfinity: true, noInteger: true }),
-);
+const aNumber = fc.oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true, noInteger: true }));
 const { value: aValue } = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },

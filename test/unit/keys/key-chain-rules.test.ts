@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
-import { keysAtProviders, keysGone, withEachKey } from '../../../domain/keys/kept-keys.ts';
+import { droppedKeys, keysAtProviders, keysOutside, withEachKey } from '../../../domain/keys/kept-keys.ts';
 import { keyChainResource } from '../../../domain/keys/key-chain.resource.ts';
-import { type KeyChain, pickKeyChain } from '../../../domain/keys/key-chain.ts';
-import { keyChainFindings } from '../../../domain/keys/key-chain-findings.ts';
+import { type KeyChain, type KeyLeaf, pickKeyChain } from '../../../domain/keys/key-chain.ts';
+import { findKeyChainProblems } from '../../../domain/keys/key-chain-findings.ts';
 import {
   CertificateUpdate,
   KeyChainCreation,
@@ -11,12 +11,16 @@ import {
   KeyChainRotation,
   KeyCreation,
 } from '../../../domain/keys/key-chain-input.ts';
+import { assertCertifiedFor, assertKeepsPurpose, assertMayTouch } from '../../../domain/keys/key-chain-rights.ts';
 import {
-  assertCertifiedFor,
-  assertKeepsPurpose,
-  assertMayTouch,
-} from '../../../domain/keys/key-chain-rights.ts';
-import { assertRenewable } from '../../../domain/keys/rotation.ts';
+  assertRenewable,
+  assertRotationFits,
+  dueStep,
+  isExtendable,
+  MAX_FORMER_LEAVES,
+  replaceLeaf,
+  withoutEnded,
+} from '../../../domain/keys/rotation.ts';
 import { assertSelfSignedFits, isSelfSigned } from '../../../domain/keys/self-signed.ts';
 import { isSameHandle, signingKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
@@ -58,10 +62,8 @@ describe('Who may touch a key chain', () => {
   const under = chain('under', { root: rootOf('A'), usages: ['access'] });
   const access = chain('access', { root: rootOf('B'), usages: ['access'] });
   const all = [signing, access];
-  const missing = (
-    roles: Parameters<typeof assertMayTouch>[0],
-    ...given: [Parameters<typeof assertMayTouch>[1], KeyChain[]?]
-  ) => /role (\S+)$/.exec(saidBy(() => assertMayTouch(roles, given[0], given[1] ?? all)))?.[1];
+  const missing = (roles: Parameters<typeof assertMayTouch>[0], ...given: [Parameters<typeof assertMayTouch>[1], KeyChain[]?]) =>
+    /role (\S+)$/.exec(saidBy(() => assertMayTouch(roles, given[0], given[1] ?? all)))?.[1];
 
   it('is who manages what it is for', () => {
     expect(missing(['issuance:manage'], [signing])).to.equal(undefined);
@@ -73,9 +75,7 @@ describe('Who may touch a key chain', () => {
 
   it('is who manages all under its authority, and all with its key', () => {
     expect(missing(['issuance:manage'], [signing], [signing, under])).to.equal('presentation:manage');
-    expect(missing(['issuance:manage'], [{ usages: ['signing'], ...{ root: rootOf('B') } }])).to.equal(
-      'presentation:manage',
-    );
+    expect(missing(['issuance:manage'], [{ usages: ['signing'], ...{ root: rootOf('B') } }])).to.equal('presentation:manage');
     const same = { usages: ['signing'], active: access.active } as const;
     expect(missing(['issuance:manage'], [same])).to.equal('presentation:manage');
     expect(missing(['issuance:manage'], [{ usages: ['signing'] }])).to.equal(undefined);
@@ -97,9 +97,7 @@ describe('What an authority certifies', () => {
 
   it('is what it is for', () => {
     expect(certified(['statusList', 'trustList'])).to.equal('nothing');
-    expect(certified(['statusList', 'access'])).to.match(
-      /profile eu .*one authority certifies keys for access/,
-    );
+    expect(certified(['statusList', 'access'])).to.match(/profile eu .*one authority certifies keys for access/);
     expect(certified(['statusList', 'access'], A, [signing], null), 'without a profile').to.equal('nothing');
     expect(certified(['access'], A, [signing], 'haip'), 'with the profile haip').to.equal('nothing');
     expect(certified(['signing'], idle.root)).to.match(/^the authority of a key chain without usages/);
@@ -108,8 +106,7 @@ describe('What an authority certifies', () => {
 
   const keptUnder = (profile: Profile | null, before: KeyChain, after: KeyChain, ...others: KeyChain[]) =>
     saidBy(() => assertKeepsPurpose(before, after, { all: [before, ...others], path: 'usages', profile }));
-  const kept = (before: KeyChain, after: KeyChain, ...others: KeyChain[]) =>
-    keptUnder('eu', before, after, ...others);
+  const kept = (before: KeyChain, after: KeyChain, ...others: KeyChain[]) => keptUnder('eu', before, after, ...others);
 
   it('stays that, whatever becomes of one of its key chains', () => {
     const both = { ...signing, usages: ['signing', 'access'] as const };
@@ -162,27 +159,25 @@ describe('The keys at providers', () => {
     expect(ids(aKeyChain('acme' as never, 'sealed')), 'kept here').to.deep.equal([]);
   });
 
-  it('have gone when no key chain has them', async () => {
-    const never = () => Promise.reject(new Error('nobody has to be asked'));
-    const gone = async (...given: Parameters<typeof keysGone>) =>
-      (await keysGone(...given)).map(({ handle }) => handle.keyId);
-    expect(await gone(undefined, noRoot, never)).to.deep.equal([]);
-    expect(await gone(noRoot, noRoot, never)).to.deep.equal([]);
-    expect(await gone(noRoot, { ...noRoot, active: leafOf('two') }, async () => [])).to.deep.equal(['one']);
-    expect(await gone(noRoot, undefined, async () => [])).to.deep.equal(['one']);
-    expect(
-      await gone(noRoot, undefined, async () => [chain('other', { active: noRoot.active })]),
-    ).to.deep.equal([]);
+  it('are dropped by a change or removal of their key chain', () => {
+    const dropped = (...given: Parameters<typeof droppedKeys>) => droppedKeys(...given).map(({ handle }) => handle.keyId);
+    expect(dropped(undefined, noRoot)).to.deep.equal([]);
+    expect(dropped(noRoot, noRoot)).to.deep.equal([]);
+    expect(dropped(noRoot, { ...noRoot, active: leafOf('two') })).to.deep.equal(['one']);
+    expect(dropped(noRoot, undefined)).to.deep.equal(['one']);
+  });
+
+  it('stay while another key chain has them', () => {
+    const dropped = droppedKeys(noRoot, undefined);
+    expect(keysOutside(dropped, [])).to.deep.equal(dropped);
+    expect(keysOutside(dropped, [chain('other', { active: noRoot.active })])).to.deep.equal([]);
   });
 
   it('are changed all at once', () => {
-    const moved = (whole: KeyChain) =>
-      withEachKey(whole, (key) => ({ ...key, handle: handleOf(`${key.handle.keyId}!`) }));
+    const moved = (whole: KeyChain) => withEachKey(whole, (key) => ({ ...key, handle: handleOf(`${key.handle.keyId}!`) }));
     const whole = moved(chain('x', { root: rootOf('A'), former: [former] }));
     const { active, root } = whole;
-    expect([active, root, ...(whole.former ?? [])].map((part) => part?.key.handle.keyId)).to.deep.equal([
-      ...['x!', 'root-A!', 'before!'],
-    ]);
+    expect([active, root, ...(whole.former ?? [])].map((part) => part?.key.handle.keyId)).to.deep.equal([...['x!', 'root-A!', 'before!']]);
     expect(moved(noRoot)).to.not.have.any.keys('root', 'former');
   });
 });
@@ -196,12 +191,11 @@ describe('The certificates of a key chain', () => {
     leaf = await certify({ name: 'Leaf, O=Acme, C=DE', by: authority });
     alone = await certify({ name: 'Alone' });
   });
-  const of = (...certificates: string[]) =>
-    chain('x', { active: leafOf('x', certificates), usages: ['access', 'signing'] });
+  const of = (...certificates: string[]) => chain('x', { active: leafOf('x', certificates), usages: ['access', 'signing'] });
 
   it('have findings where they come from outside', () => {
     const messages = (found: KeyChain) =>
-      keyChainFindings(found, null)
+      findKeyChainProblems(found, null)
         .filter(({ profileRule }) => profileRule?.startsWith('HAIP'))
         .map(({ profileRule, message }) => `${profileRule}: ${message}`);
     expect(messages(of(leaf.certificate))).to.deep.equal([]);
@@ -209,26 +203,20 @@ describe('The certificates of a key chain', () => {
       'HAIP 1.0 section 5: the certificate of the key is self-signed',
       'HAIP 1.0 sections 4.1 and 6.1.1: the certificate of the key is self-signed',
     ]);
-    expect(
-      messages({ ...of(leaf.certificate, authority.certificate), usages: ['statusList'] }),
-    ).to.deep.equal([
+    expect(messages({ ...of(leaf.certificate, authority.certificate), usages: ['statusList'] })).to.deep.equal([
       'HAIP 1.0 section 6.1: the chain contains its trust anchor, which is sent along with everything that the key signs',
     ]);
-    expect(messages({ ...of(alone.certificate), root: rootOf('A') }), 'of the own authority').to.deep.equal(
-      [],
-    );
+    expect(messages({ ...of(alone.certificate), root: rootOf('A') }), 'of the own authority').to.deep.equal([]);
     expect(messages({ ...of(alone.certificate), usages: ['trustList'] })).to.deep.equal([]);
     expect(messages(of('AAAA')), 'of what is none').to.deep.equal([]);
   });
 
   it('may be their own, for trust lists', () => {
-    expect(
-      [alone.certificate, leaf.certificate, 'AAAA'].map((one) => isSelfSigned(leafOf('x', [one]))),
-    ).to.deep.equal([...[true, false, false]]);
+    expect([alone.certificate, leaf.certificate, 'AAAA'].map((one) => isSelfSigned(leafOf('x', [one])))).to.deep.equal([
+      ...[true, false, false],
+    ]);
     expect(saidBy(() => assertSelfSignedFits(['trustList'], 'usages'))).to.equal('nothing');
-    expect(saidBy(() => assertSelfSignedFits(['trustList', 'signing'], 'usages'))).to.match(
-      /not for "signing"/,
-    );
+    expect(saidBy(() => assertSelfSignedFits(['trustList', 'signing'], 'usages'))).to.match(/not for "signing"/);
     const renew = (certificate: string) => saidBy(() => assertRenewable(of(certificate), new Date()));
     expect(renew(alone.certificate)).to.contain('certifies itself');
     expect(renew(leaf.certificate)).to.contain('come from outside');
@@ -248,8 +236,7 @@ describe('The certificates of a key chain', () => {
 
   it('are described in a file by what makes another like them', async () => {
     const { write } = keyChainResource.file;
-    const written = (one: KeyChain, ...others: KeyChain[]) =>
-      write(one, [one, ...others]) as Record<string, unknown>;
+    const written = (one: KeyChain, ...others: KeyChain[]) => write(one, [one, ...others]) as Record<string, unknown>;
     expect(written(of(leaf.certificate))).to.include({
       subjectName: 'Leaf',
       country: 'DE',
@@ -282,8 +269,7 @@ describe('The certificates of a key chain', () => {
 });
 
 describe('What is written of a key chain', () => {
-  const isTaken = (schema: { safeParse(value: unknown): { success: boolean } }, value: object) =>
-    schema.safeParse(value).success;
+  const isTaken = (schema: { safeParse(value: unknown): { success: boolean } }, value: object) => schema.safeParse(value).success;
 
   it('says in one way what it is for', () => {
     for (const [schema, more] of [
@@ -295,8 +281,7 @@ describe('What is written of a key chain', () => {
       expect(isTaken(schema, { ...more, usageType: 'signing', usages: ['signing'] })).to.equal(false);
       expect(isTaken(schema, more)).to.equal(false);
     }
-    for (const id of ['providers', 'import'])
-      expect(isTaken(KeyChainCreation, { id, usageType: 'signing' })).to.equal(false);
+    for (const id of ['providers', 'import']) expect(isTaken(KeyChainCreation, { id, usageType: 'signing' })).to.equal(false);
   });
 
   it('has no two names for one thing that say different things', () => {
@@ -304,8 +289,7 @@ describe('What is written of a key chain', () => {
       expect(isTaken(KeyChainRotation, body), JSON.stringify(body)).to.equal(true);
     }
     expect(isTaken(KeyChainRotation, { provider: 'a', kmsProvider: 'b' })).to.equal(false);
-    for (const body of [{}, { key: 'PEM' }, { algorithm: 'ES256' }])
-      expect(isTaken(KeyCreation, body)).to.equal(true);
+    for (const body of [{}, { key: 'PEM' }, { algorithm: 'ES256' }]) expect(isTaken(KeyCreation, body)).to.equal(true);
     expect(isTaken(KeyCreation, { key: 'PEM', algorithm: 'ES256' })).to.equal(false);
     for (const body of [{}, { usages: ['signing'] }, { certUsageTypes: ['signing'] }]) {
       expect(isTaken(CertificateUpdate, body)).to.equal(true);
@@ -322,4 +306,160 @@ describe('What is written of a key chain', () => {
     expect(read({ key: 'BEGIN\\nEND' })).to.deep.equal({ key: 'BEGIN\nEND' });
     expect(read({ key: 'BEGIN\n\\nEND' })).to.deep.equal({ key: 'BEGIN\n\\nEND' });
   });
+});
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const NOW = new Date('2026-06-01T00:00:00Z');
+const on = (days: number) => new Date(NOW.getTime() + days * DAY_MS);
+
+function leaf(keyId: string, days = 365): KeyLeaf {
+  return {
+    key: {
+      handle: { kms: 'local', keyId, algorithm: 'ES256' },
+      publicJwk: { kty: 'EC', crv: 'P-256', x: keyId, y: 'AA' },
+    },
+    certificates: [`LEAF ${keyId}`],
+    notAfter: on(days),
+  };
+}
+
+function rotatingChain(changes: Partial<KeyChain> = {}): KeyChain {
+  return {
+    id: 'one',
+    tenantId: 'acme',
+    usages: ['signing'],
+    kmsProvider: 'local',
+    root: { key: leaf('root').key, certificate: 'ROOT', notAfter: on(3650) },
+    active: leaf('first'),
+    rotationEnabled: false,
+    rotationIntervalDays: 90,
+    certValidityDays: 365,
+    createdAt: NOW,
+    updatedAt: NOW,
+    ...changes,
+  };
+}
+
+const withoutRoot = (changes: Partial<KeyChain> = {}): KeyChain => {
+  const { root: _root, ...rest } = rotatingChain(changes);
+  return rest;
+};
+
+const rotate = (before: KeyChain, next: KeyLeaf, now: Date) => replaceLeaf(before, 'rotation', next, now);
+
+function codeOf(work: () => unknown): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
+  }
+}
+
+describe('What a key chain needs to go on', () => {
+  const often = { rotationEnabled: true, rotationIntervalDays: 30 };
+  const rows: [string, KeyChain, number, 'rotation' | 'renewal' | undefined][] = [
+    ['nothing while it is young', rotatingChain(often), 29.9, undefined],
+    ['another key when the interval is over', rotatingChain(often), 30, 'rotation'],
+    ['nothing without rotation', rotatingChain({ rotationIntervalDays: 30 }), 300, undefined],
+    ['nothing soon after a rotation', rotatingChain({ ...often, lastRotatedAt: on(20) }), 49.9, undefined],
+    ['another key an interval after the last', rotatingChain({ ...often, lastRotatedAt: on(20) }), 50, 'rotation'],
+    ['nothing 31 days before its certificate ends', rotatingChain(), 334, undefined],
+    ['another certificate 30 days before', rotatingChain(), 335, 'renewal'],
+    ['another certificate when it has ended', rotatingChain(), 400, 'renewal'],
+    ['nothing at half of a short certificate', rotatingChain({ active: leaf('a', 3), certValidityDays: 3 }), 1.5, undefined],
+    ['another one at two thirds of it', rotatingChain({ active: leaf('a', 3), certValidityDays: 3 }), 2, 'renewal'],
+    ['nothing 8 days before one from outside ends', withoutRoot(), 357, undefined],
+    ['a reminder 7 days before', withoutRoot(), 358, 'renewal'],
+  ];
+  for (const [what, given, days, due] of rows) {
+    it(`is ${what}`, () => expect(dueStep(given, on(days))).to.equal(due));
+  }
+
+  it('is no certificate that would end with the present one, together with the authority', () => {
+    const { root } = rotatingChain();
+    if (root === undefined) throw new Error('no root');
+    expect(isExtendable(rotatingChain(), root, on(335))).to.equal(true);
+    expect(isExtendable(rotatingChain(), { ...root, notAfter: on(365) }, on(335))).to.equal(false);
+  });
+});
+
+describe('A leaf that is replaced', () => {
+  it('is kept until its certificate has ended, with the authority above it', () => {
+    const next = rotate(rotatingChain(), leaf('second'), NOW);
+    expect(next.active).to.deep.equal(leaf('second'));
+    expect(next.former).to.deep.equal([{ ...leaf('first'), root: 'ROOT', keptUntil: on(365) }]);
+    expect([next.lastRotatedAt, next.updatedAt]).to.deep.equal([NOW, NOW]);
+    const third = rotate(next, leaf('third'), on(1));
+    expect(third.former?.map(({ certificates }) => certificates[0])).to.deep.equal(['LEAF second', 'LEAF first']);
+  });
+
+  it('is kept a day longer than now at least, since it may have signed an access token', () => {
+    const { former } = rotate(rotatingChain({ active: leaf('short', 0.1) }), leaf('second'), NOW);
+    expect(former?.[0]?.keptUntil).to.deep.equal(on(1));
+  });
+
+  it('leaves no authority behind when others certify the next, and the time of the rotation alone', () => {
+    const { root, lastRotatedAt, former } = replaceLeaf(rotatingChain(), 'upload', leaf('first', 500), NOW);
+    expect([root, lastRotatedAt, former?.[0]?.root]).to.deep.equal([undefined, undefined, 'ROOT']);
+    const again = replaceLeaf(withoutRoot(), 'upload', leaf('first', 500), NOW);
+    expect(again.former?.[0]).to.not.have.property('root');
+  });
+
+  it('has the key that its step allows', () => {
+    expect(() => rotate(rotatingChain(), leaf('first'), NOW)).to.throw('a rotation takes another key');
+    for (const step of ['renewal', 'upload'] as const) {
+      expect(() => replaceLeaf(rotatingChain(), step, leaf('second'), NOW)).to.throw(`a ${step} takes the same key`);
+      expect(replaceLeaf(rotatingChain(), step, leaf('first', 500), NOW).lastRotatedAt).to.equal(undefined);
+    }
+  });
+
+  it('is dropped when its time is over, and not before', () => {
+    const next = rotate(rotatingChain({ active: leaf('a', 10) }), leaf('b', 20), NOW);
+    const third = rotate(next, leaf('c'), NOW);
+    expect(withoutEnded(third, on(9.9))).to.equal(undefined);
+    expect(withoutEnded(third, on(10))?.former?.map(({ key }) => key.handle.keyId)).to.deep.equal(['b']);
+    expect(withoutEnded(third, on(20))).to.not.have.property('former');
+    expect(withoutEnded(rotatingChain(), on(20))).to.equal(undefined);
+    expect(rotate(third, leaf('d'), on(10)).former).to.have.length(2);
+  });
+
+  it('is never dropped for want of room', () => {
+    let full = rotatingChain();
+    for (let i = 0; i < MAX_FORMER_LEAVES; i++) full = rotate(full, leaf(`key-${i}`, 100 + i), NOW);
+    expect(full.former).to.have.length(MAX_FORMER_LEAVES);
+    expect(codeOf(() => rotate(full, leaf('more'), NOW))).to.equal('conflict');
+    expect(codeOf(() => assertRenewable(full, NOW))).to.equal('conflict');
+    expect(() => rotate(full, leaf('more'), on(100))).to.not.throw();
+  });
+});
+
+describe('Rotation', () => {
+  it('needs an authority that has not ended', () => {
+    expect(assertRenewable(rotatingChain(), NOW).certificate).to.equal('ROOT');
+    expect(codeOf(() => assertRenewable(withoutRoot(), NOW))).to.equal('conflict');
+    expect(codeOf(() => assertRenewable(rotatingChain(), on(3650)))).to.equal('conflict');
+  });
+
+  const settings = (rotationIntervalDays: number, certValidityDays: number, rotationEnabled = true) => ({
+    rotationEnabled,
+    rotationIntervalDays,
+    certValidityDays,
+  });
+  const rows: [ReturnType<typeof settings>, string | undefined][] = [
+    [settings(90, 365), undefined],
+    [settings(16, 365), undefined],
+    [settings(15, 365), 'invalid_input'],
+    [settings(1, 24), undefined],
+    [settings(1, 25), 'invalid_input'],
+    [settings(1, 3653, false), undefined],
+  ];
+  for (const [given, code] of rows) {
+    const { rotationIntervalDays, certValidityDays, rotationEnabled } = given;
+    const what = `${rotationIntervalDays} days under certificates of ${certValidityDays}`;
+    it(`by ${what}, ${rotationEnabled ? 'switched on' : 'switched off'}, ${code ?? 'fits'}`, () => {
+      expect(codeOf(() => assertRotationFits(given))).to.equal(code);
+    });
+  }
 });

@@ -1,13 +1,22 @@
+import { X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
-import {
-  documentSignerChain,
-  type KeyChain,
-  type KeyUsage,
-  pickKeyChain,
-  signingChain,
-} from '../../../domain/keys/key-chain.ts';
+import { MasterCipher } from '../../../adapters/crypto/cipher.ts';
+import { X509Authority } from '../../../adapters/crypto/x509-authority.ts';
+import { KmsRegistry } from '../../../adapters/kms/kms-registry.ts';
+import { LocalKms } from '../../../adapters/kms/local/local-kms.ts';
+import { NodeRandom } from '../../../adapters/system/random.ts';
+import { makeKeyChain } from '../../../application/keys/make-key-chain.ts';
+import { Clock } from '../../../application/ports/clock.ts';
+import { parsePemCertificates, writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { assertDocumentSigner, MDL_DOCUMENT_SIGNER, parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { caValidity, commonNames, leafValidity } from '../../../domain/keys/certificate-profile.ts';
+import { documentSignerChain, type KeyChain, type KeyUsage, pickKeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import { findKeyChainProblems } from '../../../domain/keys/key-chain-findings.ts';
 import type { StoredKey } from '../../../domain/keys/signing-key.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
+import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
+import { processorTime } from '../../support/measurements.ts';
 
 const NOW = new Date('2026-06-01T00:00:00Z');
 const LATER = new Date('2027-01-01T00:00:00Z');
@@ -102,14 +111,7 @@ describe('pickKeyChain', () => {
   const refused: [string, readonly KeyChain[], KeyUsage, string | undefined, string, string][] = [
     ['an unknown id', all, 'signing', 'nobody', 'not_found', '"nobody"'],
     ['a chain for another usage', all, 'signing', 'lists', 'invalid_input', 'usage "signing"'],
-    [
-      'a wanted chain whose leaf has expired',
-      all,
-      'signing',
-      'expired',
-      'invalid_input',
-      'expired at 2026-06-01',
-    ],
+    ['a wanted chain whose leaf has expired', all, 'signing', 'expired', 'invalid_input', 'expired at 2026-06-01'],
     ['a usage that no chain has', all, 'access', undefined, 'invalid_input', 'usage "access"'],
     ['a usage whose chains have all expired', [expired], 'signing', undefined, 'invalid_input', 'Rotate it'],
     ['a tenant without chains', [], 'signing', undefined, 'invalid_input', 'Create one'],
@@ -121,4 +123,224 @@ describe('pickKeyChain', () => {
       expect(failure.message).to.contain(message);
     });
   }
+});
+
+class StoppedClock extends Clock {
+  override now(): Date {
+    return new Date('2026-06-01T12:00:00Z');
+  }
+}
+
+function read(base64: string | undefined): X509Certificate {
+  return new X509Certificate(Buffer.from(base64 ?? '', 'base64'));
+}
+
+describe('makeKeyChain', () => {
+  const random = new NodeRandom();
+  const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+  const provider = new LocalKms({ name: 'local', cipher, random });
+  let made = 0;
+  class CountingKms extends KmsRegistry {
+    override generate(...wanted: Parameters<KmsRegistry['generate']>) {
+      made++;
+      return super.generate(...wanted);
+    }
+  }
+  const kms = new CountingKms({ providers: [{ name: 'local', type: 'local', provider }], default: 'local' });
+  const ports = {
+    kms,
+    random,
+    clock: new StoppedClock(),
+    certificateAuthority: new X509Authority({ kms, random }),
+  };
+  const wanted = {
+    tenantId: 'acme',
+    usages: ['signing'],
+    subjectName: 'Acme',
+    publicUrl: 'https://issuer.example',
+    holder: NO_ORGANIZATION,
+  } as const;
+
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    it(`makes a CA and a leaf that it certifies, with ${algorithm}`, async () => {
+      const chain = await makeKeyChain(ports, { ...wanted, algorithm });
+      const [ca, leaf] = [read(chain.root?.certificate), read(signingChain(chain)[0])];
+      expect(signingChain(chain)).to.have.length(1);
+      expect(leaf.checkIssued(ca) && leaf.verify(ca.publicKey)).to.equal(true);
+      expect([ca.ca, leaf.ca]).to.deep.equal([true, false]);
+      expect(leaf.checkHost('issuer.example')).to.equal('issuer.example');
+      expect(leaf.publicKey.export({ format: 'jwk' })).to.include({ x: chain.active.key.publicJwk.x });
+      expect(leaf.validToDate).to.deep.equal(chain.active.notAfter);
+      expect(ca.validToDate).to.deep.equal(chain.root?.notAfter);
+      expect(chain.active.key.handle).to.include({ kms: 'local', algorithm });
+      expect(chain.active.key.handle.keyId).to.not.equal(chain.root?.key.handle.keyId);
+    });
+  }
+
+  it('certifies a key that signs credentials as a document signer of mdocs, too, in a certificate of its own', async () => {
+    const chain = await makeKeyChain(ports, wanted);
+    const [plain = '', signer = ''] = [signingChain(chain)[0], documentSignerChain(chain)[0]];
+    expect(read(signer).checkIssued(read(chain.root?.certificate))).to.equal(true);
+    expect(read(signer).publicKey.equals(read(plain).publicKey)).to.equal(true);
+    expect(() => assertDocumentSigner(parseDocumentSigner(signer), MDL_DOCUMENT_SIGNER)).to.not.throw();
+    expect(parseDocumentSigner(plain).usages).to.equal(undefined);
+    const access = await makeKeyChain(ports, { ...wanted, usages: ['access', 'statusList'] });
+    expect(access.active).to.not.have.property('documentSigner');
+  });
+
+  it('makes certificates in which readers miss nothing, and are told what they miss in others', async () => {
+    const holder = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
+    const said = { ...wanted, holder, organization: 'Acme', country: 'DE' };
+    const brought = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
+      findKeyChainProblems({ ...chain, active: { ...chain.active, certificates } }, null);
+    const signing = await makeKeyChain(ports, said);
+    expect(brought(signing, documentSignerChain(signing))).to.deep.equal([]);
+    const access = await makeKeyChain(ports, { ...said, usages: ['access'] });
+    expect(brought(access, signingChain(access))).to.deep.equal([]);
+
+    const bare = await makeKeyChain(ports, {
+      ...wanted,
+      usages: ['signing', 'access'],
+      certValidityDays: 500,
+    });
+    const [signer, reader, shared, ...others] = brought(bare, signingChain(bare));
+    expect(others).to.deep.equal([]);
+    expect(shared).to.include({ rule: 'ETSI TS 119 602 annexes D and F', member: 'usages' });
+    expect(reader).to.include({ profileRule: 'ETSI TS 119 411-8 section 6.6.1', member: 'certificates' });
+    expect(signer).to.include({ rule: 'ISO/IEC 18013-5 table B.3', member: 'certificates' });
+    expect(signer?.change).to.equal(
+      'ask its authority for one with a country, the extended key usage 1.0.18013.5.1.2, critical, an end within 457 days',
+    );
+    expect(reader?.change).to.equal('ask its authority for one with a country, an organization identifier, a certificate policy');
+  });
+
+  it('fills in what was not said', async () => {
+    const chain = await makeKeyChain(ports, wanted);
+    expect(chain).to.deep.include({
+      tenantId: 'acme',
+      usages: ['signing'],
+      kmsProvider: 'local',
+      certValidityDays: 365,
+      rotationEnabled: false,
+      createdAt: new Date('2026-06-01T12:00:00Z'),
+    });
+    expect(chain.id).to.have.length(22);
+    expect(chain).to.not.have.any.keys('description', 'previous', 'lastRotatedAt');
+    const named = await makeKeyChain(ports, {
+      ...wanted,
+      id: 'main',
+      description: 'PID',
+      certValidityDays: 30,
+    });
+    expect(named).to.include({ id: 'main', description: 'PID', certValidityDays: 30 });
+  });
+
+  it('makes no key when the request is refused', async () => {
+    const before = made;
+    const outcome = await makeKeyChain(ports, { ...wanted, certValidityDays: 0 }).catch((e: unknown) => e);
+    expect(outcome).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
+    expect(made).to.equal(before);
+  });
+});
+
+const short = Buffer.concat([Buffer.of(0x30, 0x03), Buffer.from('abc')]).toString('base64');
+const long = Buffer.concat([Buffer.of(0x30, 0x82, 0x01, 0x00), Buffer.alloc(256, 1)]).toString('base64');
+const block = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
+const der = (...bytes: number[]) => block(Buffer.from(bytes).toString('base64'));
+
+describe('PEM certificates', () => {
+  it('read back as they were written, in order', () => {
+    const text = writePemCertificates([short, long, short]);
+    expect(parsePemCertificates(text)).to.deep.equal([short, long, short]);
+    expect(Math.max(...text.split('\n').map((line) => line.length))).to.equal(64);
+  });
+
+  it('may have carriage returns and blank lines around them', () => {
+    const text = `\r\n${writePemCertificates([long]).replaceAll('\n', '\r\n')}\r\n\r\n${block(short)}`;
+    expect(parsePemCertificates(text)).to.deep.equal([long, short]);
+  });
+
+  // RFC 7468 section 2
+  for (const [what, text] of Object.entries({
+    'openssl x509 -text': `Certificate:\n    Data:\n        Version: 3 (0x2)\n${block(long)}${block(short)}`,
+    'openssl pkcs12': `Bag Attributes\n    localKeyID: 01 \nsubject=CN = CA\n\n${block(long)}Bag Attributes: <Empty>\n${block(short)}`,
+    'a comment behind': `${block(long)}\n${block(short)}# valid until 2027, the end`,
+  })) {
+    it(`are read from the output of ${what}, whose text is ignored`, () => {
+      expect(parsePemCertificates(text)).to.deep.equal([long, short]);
+    });
+  }
+
+  it('are looked for in no more time than the text is long', () => {
+    const space = ' '.repeat(50_000);
+    const begin = '-----BEGIN CERTIFICATE-----';
+    for (const text of [space, begin + space, `${space}${begin}${space}A${space}`, begin.repeat(2_000)]) {
+      const spent = processorTime(() => expect(parsePemCertificates(text)).to.equal(undefined));
+      expect(spent).to.be.lessThan(50);
+    }
+    expect(parsePemCertificates(space + block(space + short + space) + space)).to.deep.equal([short]);
+  });
+
+  const refused: Record<string, string> = {
+    'the empty text': '',
+    'white space alone': ' \n',
+    'a second block with a misspelt beginning': `${block(short)}${block(long).replace('-----BEGIN', '----BEGIN')}`,
+    'a second block without a beginning': `${block(short)}${long}\n-----END CERTIFICATE-----\n`,
+    'a second block without an end': `${block(short)}-----BEGIN CERTIFICATE-----\n${long}\n`,
+    'a block of another label between text': `text\n${block(short)}${block(long).replaceAll('CERTIFICATE', 'X509 CRL')}`,
+    'a second block with a broken body': `${block(short)}text\n${block('*')}`,
+    'a private key': block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
+    'a key behind a certificate': block(short) + block(short).replaceAll('CERTIFICATE', 'PRIVATE KEY'),
+    'a block without an end': block(short).slice(0, 40),
+    'an empty block': block(''),
+    'base64 with foreign characters': block(short.replace('A', '*')),
+    'base64 without its padding': block(short.replace(/=+$/, '')),
+    'bytes behind the sequence': der(0x30, 0x01, 0x00, 0x00),
+    'a sequence that is cut': der(0x30, 0x05, 0x00),
+    'another type than a sequence': der(0x04, 0x01, 0x00),
+    'an indefinite length': der(0x30, 0x80, 0x00, 0x00),
+    'a length that is not minimal': der(0x30, 0x81, 0x01, 0x00),
+    'more blocks than allowed': block(short).repeat(11),
+  };
+  for (const [name, text] of Object.entries(refused)) {
+    it(`do not read from ${name}`, () => {
+      expect(parsePemCertificates(text)).to.equal(undefined);
+    });
+  }
+});
+
+describe('the certificate profile', () => {
+  const NOW = new Date('2026-06-01T12:00:00.789Z');
+
+  it('makes a CA valid for ten years, beginning with the day of five minutes ago', () => {
+    const { notBefore, notAfter } = caValidity(NOW);
+    expect(notBefore.toISOString()).to.equal('2026-06-01T00:00:00.000Z');
+    const afterMidnight = caValidity(new Date('2026-06-01T00:04:00Z')).notBefore;
+    expect(afterMidnight.toISOString()).to.equal('2026-05-31T00:00:00.000Z');
+    expect(notAfter.toISOString()).to.equal('2036-06-01T11:55:00.000Z');
+  });
+
+  it('makes a leaf valid for the wanted days', () => {
+    const { notAfter } = leafValidity(NOW, 365, caValidity(NOW).notAfter);
+    expect(notAfter.toISOString()).to.equal('2027-06-01T11:55:00.000Z');
+  });
+
+  it('ends a leaf with its CA', () => {
+    const caNotAfter = new Date('2026-07-01T00:00:00Z');
+    expect(leafValidity(NOW, 365, caNotAfter).notAfter).to.deep.equal(caNotAfter);
+  });
+
+  for (const days of [0, -1, 1.5, Number.NaN, 4000]) {
+    it(`refuses a leaf of ${days} days`, () => {
+      expect(() => leafValidity(NOW, days, caValidity(NOW).notAfter)).to.throw(Failure);
+    });
+  }
+
+  it('names CA and leaf differently within 64 characters', () => {
+    const { ca, leaf } = commonNames(`${'ü'.repeat(63)}😀😀`);
+    expect(ca).to.match(/^ü{61} CA$/);
+    expect([...leaf]).to.have.length(64);
+    expect(leaf.endsWith('😀')).to.equal(true);
+    expect(commonNames('Acme')).to.deep.equal({ ca: 'Acme CA', leaf: 'Acme' });
+  });
 });

@@ -14,24 +14,18 @@ import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { defaultIssuance } from '../../../domain/issuance/issuance-configuration.ts';
-import {
-  CertificateSigningRequest,
-  KeyChainCreation,
-  KeyChainImport,
-  KeyChainUpdate,
-} from '../../../domain/keys/key-chain-input.ts';
+import { CertificateSigningRequest, KeyChainCreation, KeyChainImport, KeyChainUpdate } from '../../../domain/keys/key-chain-input.ts';
 import { MAX_FORMER_LEAVES } from '../../../domain/keys/rotation.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
-import { readWritten } from '../../../domain/shared/read-written.ts';
+import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { type HolderKey, newKey } from '../../support/raw-wallet.ts';
 import { certify, certifyKey, DOCUMENT_SIGNER } from '../../support/test-certificates.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
-import { query } from '../verification-flow/kit.ts';
+import { type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { query } from '../verification/kit.ts';
 
-const pemOf = (...all: readonly { readonly certificate: string }[]) =>
-  writePemCertificates(all.map(({ certificate }) => certificate));
+const pemOf = (...all: readonly { readonly certificate: string }[]) => writePemCertificates(all.map(({ certificate }) => certificate));
 const FIRST = ['access', 'signing', 'status-list', 'trust-list'];
 const TIMES = { createdAt: new Date(0), updatedAt: new Date(0) };
 const CARD = { id: 'card', config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] } };
@@ -41,14 +35,10 @@ describe('Key chains', () => {
   const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
   const create = (wanted: object) =>
-    new CreateKeyChain(world).execute(
-      caller(),
-      'key' in wanted ? KeyChainImport.parse(wanted) : KeyChainCreation.parse(wanted),
-    );
+    new CreateKeyChain(world).execute(caller(), 'key' in wanted ? KeyChainImport.parse(wanted) : KeyChainCreation.parse(wanted));
   const get = (id: string, by = caller()) => new GetKeyChain(world).execute(by, id);
   const ids = async () => (await new ListKeyChains(world).execute(caller())).map(({ id }) => id);
-  const update = (id: string, changes: object) =>
-    new UpdateKeyChain(world).execute(caller(), id, KeyChainUpdate.parse(changes));
+  const update = (id: string, changes: object) => new UpdateKeyChain(world).execute(caller(), id, KeyChainUpdate.parse(changes));
   const remove = (id: string) => new DeleteKeyChain(world).execute(caller(), id);
   const removeKey = (id: string) => new DeleteKey(world).execute(caller(), id);
   const rotate = (id: string, kmsProvider?: string) =>
@@ -71,9 +61,7 @@ describe('Key chains', () => {
         return own.presentationConfigurations.put({ ...PresentationConfigurationBody.parse(body), ...TIMES });
       }),
     issuance: (changes: object) =>
-      world.write((own) =>
-        own.issuanceConfiguration.put({ ...defaultIssuance('Acme'), ...changes, id: 'default', ...TIMES }),
-      ),
+      world.write((own) => own.issuanceConfiguration.put({ ...defaultIssuance('Acme'), ...changes, id: 'default', ...TIMES })),
     trustList: (changes: object) =>
       world.trustListPublisher.publish('acme' as TenantId, 'list', 'system', () => ({
         id: 'list',
@@ -115,9 +103,7 @@ describe('Key chains', () => {
     it(`are made for ${what}`, async () => {
       const chain = await create({ id: 'made', ...wanted });
       expect(chain).to.deep.include({ id: 'made', kmsProvider: 'local', ...members });
-      expect(leafOf(chain.active.certificates[0]).checkIssued(leafOf(chain.root?.certificate))).to.equal(
-        true,
-      );
+      expect(leafOf(chain.active.certificates[0]).checkIssued(leafOf(chain.root?.certificate))).to.equal(true);
       expect(await get('made')).to.deep.equal(chain);
     });
   }
@@ -155,21 +141,13 @@ describe('Key chains', () => {
   const refused: [string, () => object | Promise<object>, string][] = [
     ['an id that is taken', () => ({ id: 'access', usageType: 'access' }), 'conflict'],
     ['an unknown provider', () => ({ usageType: 'access', kmsProvider: 'x' }), 'invalid_input kmsProvider'],
-    [
-      'an unknown authority',
-      () => ({ usageType: 'access', rootKeyChainId: 'x' }),
-      'invalid_input rootKeyChainId',
-    ],
+    ['an unknown authority', () => ({ usageType: 'access', rootKeyChainId: 'x' }), 'invalid_input rootKeyChainId'],
     [
       'two ways to be certified',
       () => ({ usageType: 'trustList', selfSigned: true, rootKeyChainId: 'signing' }),
       'invalid_input selfSigned',
     ],
-    [
-      'a self-signed key for wallets',
-      () => ({ usageType: 'signing', selfSigned: true }),
-      'invalid_input selfSigned',
-    ],
+    ['a self-signed key for wallets', () => ({ usageType: 'signing', selfSigned: true }), 'invalid_input selfSigned'],
     [
       'rotation faster than certificates end',
       () => ({ usageType: 'access', rotationEnabled: true, rotationIntervalDays: 1 }),
@@ -184,11 +162,7 @@ describe('Key chains', () => {
       }),
       'invalid_input key',
     ],
-    [
-      'a key on another curve',
-      () => ({ usageType: 'access', key: privateKey('secp256k1') }),
-      'invalid_input key',
-    ],
+    ['a key on another curve', () => ({ usageType: 'access', key: privateKey('secp256k1') }), 'invalid_input key'],
     [
       'certificates of another key',
       async () => ({
@@ -230,7 +204,7 @@ describe('Key chains', () => {
   ];
   for (const [what, wanted, path] of documents) {
     it(`are not written with ${what}`, () => {
-      const read = readWritten(KeyChainCreation, wanted);
+      const read = safeParseWritten(KeyChainCreation, wanted);
       expect('errors' in read && read.errors.map((error) => error.path)).to.deep.equal([path]);
     });
   }
@@ -244,9 +218,7 @@ describe('Key chains', () => {
       isThere = false;
       return generate(...wanted);
     };
-    expect(await endOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal(
-      'invalid_input rootKeyChainId',
-    );
+    expect(await endOf(create({ usageType: 'statusList', rootKeyChainId: 'root' }))).to.equal('invalid_input rootKeyChainId');
   });
 
   it('change in what is said', async () => {
@@ -288,12 +260,7 @@ describe('Key chains', () => {
       () => ({ rotationEnabled: true, rotationIntervalDays: 1 }),
       'invalid_input rotationIntervalDays',
     ],
-    [
-      'certificates that are none',
-      'access',
-      () => ({ certificates: 'nonsense' }),
-      'invalid_input certificates',
-    ],
+    ['certificates that are none', 'access', () => ({ certificates: 'nonsense' }), 'invalid_input certificates'],
     [
       'certificates of another key',
       'access',
@@ -445,11 +412,7 @@ describe('Key chains', () => {
           }),
       ],
       ['nobody, but credentials need the last of its usage', 'signing', () => names.credential()],
-      [
-        'nobody, but their states need the last of its usage',
-        'status-list',
-        () => names.credential('signing', true),
-      ],
+      ['nobody, but their states need the last of its usage', 'status-list', () => names.credential('signing', true)],
       ['nobody, but requests need the last of its usage', 'access', () => names.presentation()],
       ['nobody, but a list needs the last of its usage', 'trust-list', () => names.trustList({})],
     ];
@@ -458,11 +421,8 @@ describe('Key chains', () => {
         await prepare();
         expect(await endOf(remove(id))).to.equal('conflict');
         expect(await endOf(removeKey(id))).to.equal('conflict');
-        const others = ['access', 'signing', 'statusList', 'trustList'].filter(
-          (usage) => usage.toLowerCase() !== id.replace('-', ''),
-        );
-        const isNamed =
-          !what.startsWith('nobody') && what !== 'a trust anchor' && !what.startsWith('an entity');
+        const others = ['access', 'signing', 'statusList', 'trustList'].filter((usage) => usage.toLowerCase() !== id.replace('-', ''));
+        const isNamed = !what.startsWith('nobody') && what !== 'a trust anchor' && !what.startsWith('an entity');
         if (isNamed) expect(await endOf(update(id, { usages: others.slice(0, 1) }))).to.equal('conflict');
         expect(await ids()).to.deep.equal(FIRST);
       });

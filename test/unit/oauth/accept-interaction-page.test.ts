@@ -7,9 +7,9 @@ import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
 import { hashSecret } from '../../../domain/oauth/handle.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, makeJwt, newKey } from '../../support/raw-wallet.ts';
-import { ACME } from '../verification-flow/kit.ts';
+import { ACME } from '../verification/kit.ts';
 import { endOf, type WalletWorld } from '../wallet-kit.ts';
-import { InteractiveWallet, interactiveWorld, type Required, required } from './interaction-kit.ts';
+import { InteractiveWallet, interactiveWorld, type Required, required } from './kit.ts';
 
 const REFUSED = { error: 'access_denied', state: AUTHORIZATION_REQUEST.state };
 
@@ -27,15 +27,9 @@ describe('The web step of an interactive authorization', () => {
   });
   afterEach(() => sinon.restore());
 
-  const show = ({ requestUri }: Required) =>
-    world.showAuthorization.execute(ACME, { clientId: CLIENT_ID, requestUri });
+  const show = ({ requestUri }: Required) => world.showAuthorization.execute(ACME, { clientId: CLIENT_ID, requestUri });
   const told = (location: string) => {
-    const {
-      keep: _,
-      error_description: __,
-      iss: ___,
-      ...rest
-    } = Object.fromEntries(new URL(location).searchParams);
+    const { keep: _, error_description: __, iss: ___, ...rest } = Object.fromEntries(new URL(location).searchParams);
     return rest;
   };
   const browserHash = async (asked: Required) => {
@@ -47,9 +41,7 @@ describe('The web step of an interactive authorization', () => {
     it('asks the user about a wallet that proved nothing, before any page is named', async () => {
       const asked = await wallet.asked('visitor');
       const shown = (await show(asked)) as ShownConsent;
-      expect(shown.credentials.map(({ displays }) => displays)).to.deep.equal([
-        [{ name: 'Card', locale: 'en' }],
-      ]);
+      expect(shown.credentials.map(({ displays }) => displays)).to.deep.equal([[{ name: 'Card', locale: 'en' }]]);
       expect(shown.isVerified).to.equal(false);
       expect(JSON.stringify(shown)).not.to.include('shop.example');
       expect(await browserHash(asked)).to.equal(hashSecret(shown.keep?.browserSecret ?? ''));
@@ -134,8 +126,7 @@ describe('The web step of an interactive authorization', () => {
       const pageHandle = page.searchParams.get('visit') ?? '';
       return { asked, returned: { pageHandle, error: undefined, browserSecrets: wallet.browserSecrets } };
     };
-    const comeBack = (returned: PageReturn, tenantId = ACME) =>
-      world.returnToInteraction.execute(tenantId, returned);
+    const comeBack = (returned: PageReturn, tenantId = ACME) => world.returnToInteraction.execute(tenantId, returned);
 
     it('sends the browser on to the wallet with a code after the last step, and remembers what was done', async () => {
       const { asked, returned } = await visiting();
@@ -222,13 +213,9 @@ describe('The web step of an interactive authorization', () => {
       const codes = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value.sent.get('code')] : []));
       expect(codes).to.have.length(1);
       const visit = page.searchParams.get('visit');
-      expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([
-        { session: asked.session, auth_session: visit },
-      ]);
+      expect(world.webhooks.calls.map(({ body }) => body)).to.deep.equal([{ session: asked.session, auth_session: visit }]);
       const { body } = await wallet.redeemCode(codes[0] ?? '');
-      expect(
-        await endOf(wallet.issue(body.access_token, { credential_configuration_id: 'confirmed' })),
-      ).to.equal('done');
+      expect(await endOf(wallet.issue(body.access_token, { credential_configuration_id: 'confirmed' }))).to.equal('done');
     });
 
     it('denies the wallet when the customer does not confirm, and tells the operator', async () => {
@@ -237,9 +224,7 @@ describe('The web step of an interactive authorization', () => {
       const { sent } = await wallet.comeBack(page);
       expect([sent.get('error'), sent.get('code')]).to.deep.equal(['access_denied', null]);
       expect(await wallet.stored(asked)).to.deep.include({ stage: 'done', handles: {} });
-      expect(JSON.stringify((await world.session(asked.session)).outcome?.report)).to.include(
-        'it answered 403',
-      );
+      expect(JSON.stringify((await world.session(asked.session)).outcome?.report)).to.include('it answered 403');
       expect(await endOf(wallet.comeBack(page))).to.equal('invalid_request');
     });
   });

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import type { Confirmation } from '../../../application/oauth/confirm-wallet.ts';
+import type { Consent } from '../../../application/oauth/consents.ts';
+import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
 import {
   type Authorization,
   type AuthorizationStage,
@@ -9,7 +12,15 @@ import {
   REQUEST_URI_PREFIX,
   wasOpened,
 } from '../../../domain/oauth/authorization.ts';
-import { hashSecret, isSecret, makeHandle, readHandle } from '../../../domain/oauth/handle.ts';
+import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
+import { authorizationResponse, destinationOf } from '../../../domain/oauth/authorization-response.ts';
+import { hashSecret, isSecret, makeHandle, parseHandle } from '../../../domain/oauth/handle.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { codeOf } from '../../support/failures.ts';
+import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
+import { ACME } from '../verification/kit.ts';
+import { endOf } from '../wallet-kit.ts';
+import { LoginWorld } from './kit.ts';
 
 const STAGES = Object.keys(NEXT_STAGES) as AuthorizationStage[];
 
@@ -36,12 +47,8 @@ describe('An authorization', () => {
     const web = { kind: 'web', browserHash: 'h' };
     const opened = (pending: object | undefined, isOpened?: boolean) =>
       wasOpened({ isOpened, interaction: { pending } } as unknown as Authorization);
-    expect([opened(web), opened(undefined, true), opened({ kind: 'web' }, true)]).to.deep.equal(
-      Array(3).fill(true),
-    );
-    expect([opened({ kind: 'web' }), opened({ kind: 'presentation' }), opened(undefined)]).to.deep.equal(
-      Array(3).fill(false),
-    );
+    expect([opened(web), opened(undefined, true), opened({ kind: 'web' }, true)]).to.deep.equal(Array(3).fill(true));
+    expect([opened({ kind: 'web' }), opened({ kind: 'presentation' }), opened(undefined)]).to.deep.equal(Array(3).fill(false));
   });
 });
 
@@ -74,10 +81,330 @@ describe('The handle of an authorization', () => {
   });
 
   it('is an id and a secret, and nothing else is', () => {
-    expect(readHandle(makeHandle(id, secret))).to.deep.equal({ id, secret });
+    expect(parseHandle(makeHandle(id, secret))).to.deep.equal({ id, secret });
     for (const text of ['', 'nonsense', `${id}.`, `${id}.short`, ` ${id}.${secret}`]) {
-      expect(readHandle(text), text).to.equal(undefined);
+      expect(parseHandle(text), text).to.equal(undefined);
     }
     expect([isSecret(secret, undefined), isSecret(secret, 'short')]).to.deep.equal([false, false]);
+  });
+});
+
+const context = { issuer: 'https://issuer.example/acme', configurations: [{ id: 'card', scope: 'card' }] };
+const valid = {
+  response_type: 'code',
+  client_id: 'https://wallet.example',
+  redirect_uri: 'https://wallet.example/cb',
+  code_challenge: '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos',
+  code_challenge_method: 'S256',
+  scope: 'card',
+};
+const read = (change: Record<string, string>) => parseAuthorizationRequest({ ...valid, ...change }, context);
+const refusal = (change: Record<string, string>) => codeOf(() => read(change));
+
+describe('an authorization request', () => {
+  describe('may return to', () => {
+    const addresses = [
+      'https://wallet.example/cb?keep=b%20c&flag&x=~y',
+      'https://wallet.example',
+      'HTTPS://Wallet.Example:443/cb',
+      'https://wallet.example:8443/cb',
+      'https://xn--wllet-gra.example/cb',
+      'http://127.0.0.1:4711/cb',
+      'http://[::1]:4711/cb',
+      'http://localhost/cb',
+      'openid4vp://',
+      'eudi-openid4ci://authorize',
+      'com.example.wallet:/cb',
+      'haip-vci://',
+    ];
+    for (const redirect_uri of addresses) {
+      it(redirect_uri, () => expect(read({ redirect_uri }).redirectUri).to.equal(redirect_uri));
+    }
+  });
+
+  describe('may not return to', () => {
+    const schemes = [
+      ...['javascript:alert(1)//', 'data:text/html,x', 'vbscript:x', 'file:///etc/passwd', 'blob:https://x.example/1'],
+      ...['about:blank', 'ftp://x.example/', 'ws://x.example/', 'wss://x.example/', 'jar:https://x.example/a!/b'],
+      ...['intent://x#Intent;end', 'intent://x', 'Intent://x', 'android-app://com.example/https/x.example'],
+      ...['view-source:https://x.example', 'resource://x', 'chrome://settings', 'chrome-extension://abc/x'],
+      ...[
+        'moz-extension://abc/x',
+        'ms-settings:privacy',
+        'MS-word:ofe|u|x',
+        'microsoft-edge:https://evil.example',
+        'googlechrome://evil.example',
+        'googlechromes://evil.example',
+        'firefox://open-url?url=https://evil.example',
+        'brave://open-url?url=https://evil.example',
+        'opera-http://evil.example',
+        'x-web-search://x',
+        'shortcuts://run-shortcut?name=x',
+        'slack://x',
+        'zoommtg://x',
+        'steam://run/1',
+        'acme:/x',
+        'acme.:/x',
+        'acme..wallet:/x',
+        'ms-msdt:/id',
+        'search-ms:query=x',
+      ],
+      ...['mailto:mallory@x.example', 'sms:+123', 'tel:+123', 'content://x/y', 'filesystem:https://x.example/t'],
+    ];
+    const texts = [
+      ...['https:evil.example', 'https:/evil.example', 'https:///evil.example', 'http:localhost/cb'],
+      ...['https:\\\\evil.example', 'https://wallet.example\\@evil.example', 'https://evil.example\\.wallet.example'],
+      ...['https://wallet.example@evil.example/', 'https://wallet.example:x@evil.example/', 'https://@evil.example/'],
+      ...['https://ev%69l.example/', 'https://ｅvil.example/', 'https://evil。example/', 'http://2130706433/cb'],
+      ...['http://0x7f.1/cb', 'http://wallet.example/cb', 'https://wallet.example/cb#part', 'wallet.example/cb'],
+      ...['https://wallet.example/a b', ' https://wallet.example/', 'https://wallet.example/\r\nX: y'],
+      ...[
+        'htt\nps://wallet.example/',
+        'https://wallet.example/é',
+        'https://wallet.example/"',
+        'com.example:/\\x',
+        'com.example://wallet@evil.example/',
+        'com.example://a:b@c/',
+      ],
+      `https://wallet.example/${'x'.repeat(2048)}`,
+    ];
+    for (const redirect_uri of [...schemes, ...texts]) {
+      it(JSON.stringify(redirect_uri.slice(0, 60)), () => expect(refusal({ redirect_uri })).to.equal('invalid_request'));
+    }
+  });
+
+  it('names this issuer as its resource, or none', () => {
+    expect(refusal({ resource: context.issuer })).to.equal('taken');
+    expect(refusal({ resource: 'https://issuer.example/other' })).to.equal('invalid_target');
+  });
+
+  it('has a state of bounded length', () => {
+    expect(read({ state: 's'.repeat(1024) }).state).to.have.length(1024);
+    expect(refusal({ state: 's'.repeat(1025) })).to.equal('invalid_request');
+  });
+
+  const details = (credential_configuration_id: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id }]);
+
+  it('asks by scope or by details for what the issuer has', () => {
+    const { scope: _, ...unscoped } = valid;
+    const { queries, ...byDetails } = parseAuthorizationRequest(
+      { ...unscoped, authorization_details: details('card'), unknown: 'x' },
+      context,
+    );
+    expect(byDetails).to.deep.equal({
+      clientId: valid.client_id,
+      redirectUri: valid.redirect_uri,
+      codeChallenge: valid.code_challenge,
+      credentialConfigurationIds: ['card'],
+      byDetails: true,
+    });
+    expect(queries).to.deep.equal({ ...unscoped, authorization_details: JSON.parse(details('card')) });
+    expect(read({ scope: 'else  card ' })).to.include({ scope: 'card', byDetails: false });
+    expect(refusal({ scope: ' ' })).to.equal('invalid_scope');
+    expect(refusal({ authorization_details: details('else') })).to.equal('invalid_authorization_details');
+  });
+
+  it('asks for no more than a session can count', () => {
+    const many = (count: number) => {
+      const configurations = Array.from({ length: count }, (_, i) => ({ id: `c${i}`, scope: 'card' }));
+      return () => parseAuthorizationRequest(valid, { ...context, configurations });
+    };
+    expect(many(30)().credentialConfigurationIds).to.have.length(30);
+    expect(many(31)).to.throw('at most 30 credentials');
+    const [asked] = JSON.parse(details('card')) as object[];
+    const by = (count: number) => refusal({ authorization_details: JSON.stringify(Array(count).fill(asked)) });
+    expect([by(30), by(31)]).to.deep.equal(['taken', 'invalid_authorization_details']);
+  });
+
+  describe('that needs no challenge', () => {
+    const { code_challenge, code_challenge_method, ...unchallenged } = valid;
+    const needs = { redirectUri: false, codeChallenge: false };
+
+    it('may come without one, and with a right one', () => {
+      expect(parseAuthorizationRequest(unchallenged, context, needs)).to.not.have.property('codeChallenge');
+      expect(parseAuthorizationRequest(valid, context, needs)).to.include({ codeChallenge: code_challenge });
+    });
+
+    for (const [what, wrong] of Object.entries({
+      'no method': { code_challenge },
+      'the plain method': { code_challenge, code_challenge_method: 'plain' },
+      'a method alone': { code_challenge_method },
+      'a challenge that is none': { code_challenge: 'x', code_challenge_method },
+    })) {
+      it(`is refused with ${what}`, () => {
+        const form: Record<string, string> = { ...unchallenged, ...wrong };
+        expect(() => parseAuthorizationRequest(form, context, needs)).to.throw('code_challenge_method S256');
+      });
+    }
+
+    it('is refused without one where one is needed', () => {
+      expect(() => parseAuthorizationRequest(unchallenged, context)).to.throw('code_challenge_method S256');
+    });
+  });
+
+  it('is answered in the query, and says so or nothing', () => {
+    expect(refusal({})).to.equal('taken');
+    expect(refusal({ response_mode: 'query' })).to.equal('taken');
+    for (const response_mode of ['form_post', 'fragment', 'query.jwt', 'direct_post', 'QUERY']) {
+      expect(refusal({ response_mode }), response_mode).to.equal('invalid_request');
+    }
+  });
+
+  describe('is kept with its grant, so no part of it is long:', () => {
+    const long: [string, Record<string, string>, string][] = [
+      ['scope', { scope: `card ${'x'.repeat(4092)}` }, 'invalid_request'],
+      ['client_id', { client_id: `https://${'x'.repeat(4089)}` }, 'invalid_request'],
+      ['dpop_jkt', { dpop_jkt: 'x'.repeat(4097) }, 'invalid_request'],
+      ['interaction_types_supported', { interaction_types_supported: 'x,'.repeat(2049) }, 'invalid_request'],
+      ['issuer_state', { issuer_state: 'x'.repeat(4097) }, 'invalid_request'],
+    ];
+    for (const [name, change, code] of long) {
+      it(`not ${name}`, () => {
+        expect(refusal(change)).to.equal(code);
+        const shorter = Object.entries(change).map(([key, value]) => [key, value.slice(0, 4096)]);
+        expect(refusal(Object.fromEntries(shorter))).to.equal('taken');
+      });
+    }
+
+    it('nor authorization_details, whatever they hold that nobody knows', () => {
+      const details = (length: number) => {
+        const text = (note: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', note }]);
+        return text('x'.repeat(length - text('').length));
+      };
+      expect(refusal({ authorization_details: details(16_384) })).to.equal('taken');
+      expect(refusal({ authorization_details: details(16_385) })).to.equal('invalid_authorization_details');
+    });
+  });
+});
+
+const issuer = 'https://issuer.example/acme';
+const sent = 'code=c-1&state=s+1&iss=https%3A%2F%2Fissuer.example%2Facme';
+
+describe('an authorization response', () => {
+  const addresses: readonly [string, string][] = [
+    ['https://wallet.example/cb', '?'],
+    ['https://wallet.example', '?'],
+    ['https://wallet.example/cb?', ''],
+    ['https://wallet.example/cb?a=b%20c&flag&x=~y', '&'],
+    ['https://wallet.example/cb?a=b&', ''],
+    ['https://Wallet.example:443/a/../cb?next=%2F', '&'],
+    ['http://127.0.0.1:4711/cb?a', '&'],
+    ['openid4vp://', '?'],
+    ['com.example.wallet:/cb?x=~', '&'],
+  ];
+  for (const [address, separator] of addresses) {
+    it(`keeps ${address} as the wallet wrote it (RFC 6749 section 3.1.2)`, () => {
+      const location = authorizationResponse(address, { issuer, state: 's 1', code: 'c-1' });
+      expect(location).to.equal(`${address}${separator}${sent}`);
+    });
+  }
+
+  it('cannot be given other parameters by what the wallet chose as state', () => {
+    const location = authorizationResponse('https://wallet.example/cb', {
+      issuer,
+      state: 'x&code=stolen#',
+      error: 'access_denied',
+    });
+    const { searchParams, hash } = new URL(location);
+    expect([...searchParams.keys(), hash]).to.deep.equal(['error', 'state', 'iss', '']);
+  });
+});
+
+describe('the destination that users are told', () => {
+  for (const [address, told] of [
+    ['https://wallet.example/cb?x=y', 'wallet.example'],
+    ['http://127.0.0.1:4711/cb', '127.0.0.1:4711'],
+    ['com.example.wallet:/cb', 'com.example.wallet:'],
+    ['haip-vci://evil.example', 'haip-vci:'],
+  ] as const) {
+    it(`of ${address} is ${told}`, () => expect(destinationOf(address)).to.equal(told));
+  }
+});
+
+describe('ConfirmWallet', () => {
+  let logins: LoginWorld;
+
+  before(async () => {
+    logins = await LoginWorld.open();
+  });
+
+  /** A user who logged in and is asked about the wallet. */
+  const asked = async () => {
+    const login = await logins.start();
+    const { fields } = (await logins.finish(login)) as Consent;
+    return { ...login, confirmation: fields['confirmation'] };
+  };
+  type Asked = Awaited<ReturnType<typeof asked>>;
+  const confirm = ({ confirmation, browserSecrets }: Asked, changes: Partial<Confirmation> = {}, tenantId = ACME) =>
+    logins.world.confirmWallet.execute(tenantId, {
+      decision: 'approve',
+      confirmation,
+      browserSecrets,
+      ...changes,
+    });
+
+  it('ends an approval with a code for who logged in, whom nobody remembers any more here', async () => {
+    const page = await asked();
+    const { location, authorizationId } = await confirm(page);
+    const { code = '', ...rest } = logins.told(location);
+    expect([rest, authorizationId]).to.deep.equal([{ state: AUTHORIZATION_REQUEST.state, iss: logins.server }, page.id]);
+    const grant = (await logins.world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
+    expect(grant?.authorization?.identity?.sub).to.equal('ada');
+    const done = await logins.stored(page.id);
+    expect(done).to.deep.include({ stage: 'done', handles: {} });
+    expect(done).not.to.have.property('identity');
+  });
+
+  it('ends a refusal with an error', async () => {
+    const page = await asked();
+    const { location } = await confirm(page, { decision: 'deny' });
+    expect(logins.told(location)).to.deep.equal(logins.refusal('access_denied'));
+    expect(await logins.stored(page.id)).to.deep.include({ stage: 'done', handles: {} });
+    expect(await endOf(confirm(page))).to.equal('invalid_request');
+  });
+
+  it('tells the wallet that the offer is over', async () => {
+    const page = await asked();
+    await logins.end(page);
+    const { location } = await confirm(page);
+    expect(logins.told(location)).to.deep.equal(logins.refusal('access_denied'));
+  });
+
+  it('takes one of two answers that come at the same time', async () => {
+    const page = await asked();
+    const ends = await Promise.all([endOf(confirm(page)), endOf(confirm(page, { decision: 'deny' }))]);
+    expect(ends.sort()).to.deep.equal(['done', 'invalid_request']);
+  });
+
+  const bends: readonly [what: string, bend: (page: Asked) => Partial<Confirmation>][] = [
+    ['no decision', () => ({ decision: undefined })],
+    ['another decision', () => ({ decision: 'perhaps' })],
+    ['no name of a page', () => ({ confirmation: undefined })],
+    ['a page of nobody', () => ({ confirmation: 'unknown' })],
+    ['a page with another secret', ({ confirmation }) => ({ confirmation: `${confirmation}A` })],
+    ['the state of the login', ({ location }) => ({ confirmation: location.searchParams.get('state') ?? '' })],
+    ['another browser', ({ id }) => ({ browserSecrets: new Map([[id, 'another']]) })],
+    ['a browser without its secret', () => ({ browserSecrets: new Map() })],
+  ];
+  for (const [what, bend] of bends) {
+    it(`refuses ${what}, and the page can still be answered`, async () => {
+      const page = await asked();
+      expect(await endOf(confirm(page, bend(page)))).to.equal('invalid_request');
+      expect(await endOf(confirm(page))).to.equal('done');
+    });
+  }
+
+  it('is over after half an hour', async () => {
+    const page = await asked();
+    expect(await logins.world.later(1800, () => endOf(confirm(page)))).to.equal('invalid_request');
+  });
+
+  it('is not found once the tenant has no such server, or at one that is not there', async () => {
+    const page = await asked();
+    expect(await endOf(confirm(page, {}, 'nobody' as TenantId))).to.equal('not_found');
+    await logins.configure({ enabled: false });
+    expect(await endOf(confirm(page))).to.equal('not_found');
+    await logins.configure();
+    expect(await endOf(confirm(page))).to.equal('done');
   });
 });

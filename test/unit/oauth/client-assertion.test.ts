@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import { ASSERTION_TYPE, keysFor, openAssertion } from '../../../domain/oauth/client-assertion.ts';
+import { ASSERTION_TYPE, keysFor, parseAssertion } from '../../../domain/oauth/client-assertion.ts';
 import { type Bend, type HolderKey, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { ClientWorld, SERVER } from './kit.ts';
 
@@ -130,8 +130,7 @@ describe('A wallet that is registered with a key', () => {
   });
 
   describe('and its assertion, before anybody believes it,', () => {
-    const open = (text: string) =>
-      openAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
+    const open = (text: string) => parseAssertion({ client_assertion_type: ASSERTION_TYPE, client_assertion: text });
     const unopened: readonly [string, () => string][] = [
       ['neither iss nor sub', () => assertion({ payload: { iss: undefined, sub: undefined } })],
       ['an empty sub', () => assertion({ payload: { iss: '', sub: '' } })],
@@ -144,8 +143,8 @@ describe('A wallet that is registered with a key', () => {
     }
 
     it('is refused as a type alone', () => {
-      expect(() => openAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/belong together/);
-      expect(openAssertion({ client_id: CLIENT })).to.equal(undefined);
+      expect(() => parseAssertion({ client_assertion_type: ASSERTION_TYPE })).to.throw(/belong together/);
+      expect(parseAssertion({ client_id: CLIENT })).to.equal(undefined);
     });
 
     it('is verified with keys of its algorithm, by the name that it gives', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { renderFailure } from '../../../adapters/http/failures.ts';
+import { renderFailure } from '../../../adapters/http/output/failures.ts';
 import { thumbprint } from '../../../domain/shared/jwk.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { certify, pem, WEB_SERVER } from '../../support/test-certificates.ts';
-import { PUBLIC_URL } from '../verification-flow/kit.ts';
+import { PUBLIC_URL } from '../verification/kit.ts';
 import { ClientWorld, SERVER, type Sent } from './kit.ts';
 
 let client: ClientWorld;
@@ -132,10 +132,7 @@ describe('A wallet that is attested', () => {
         },
       }),
     ],
-    [
-      'a signer of the revocation service',
-      () => ({ attestation: { signer: client.provider.revocationSigner } }),
-    ],
+    ['a signer of the revocation service', () => ({ attestation: { signer: client.provider.revocationSigner } })],
     [
       'the certificate of another key',
       () => ({
@@ -228,7 +225,7 @@ describe('A wallet that is attested', () => {
 
     it('stands in a header field of the refusal', async () => {
       const failure = await client.failure({ pop: { payload: { challenge: undefined } } });
-      const { status, headers, body } = renderFailure(failure, 'oauth', 'request');
+      const { status, headers, body } = renderFailure(failure, { surface: 'oauth' }, 'request');
       expect([status, (body as { error: string }).error]).to.deep.equal([400, CODE]);
       const challenge = headers['OAuth-Client-Attestation-Challenge'] ?? '';
       expect(await client.outcome({ pop: { challenge } })).to.equal('attested');
@@ -236,9 +233,7 @@ describe('A wallet that is attested', () => {
 
     it('comes with a DPoP nonce unless the tenant uses none', async () => {
       const failure = await client.failure({ pop: { payload: { challenge: undefined } } });
-      expect(renderFailure(failure, 'oauth', 'request').headers['DPoP-Nonce']).to.match(
-        /^[A-Za-z0-9_-]{16,512}$/,
-      );
+      expect(renderFailure(failure, { surface: 'oauth' }, 'request').headers['DPoP-Nonce']).to.match(/^[A-Za-z0-9_-]{16,512}$/);
       client.configure({ dPopNonce: 'off' });
       const { details } = await client.failure({ pop: { payload: { challenge: undefined } } });
       expect(details).to.not.have.property('dpopNonce');
@@ -246,14 +241,12 @@ describe('A wallet that is attested', () => {
 
     describe('that the tenant makes optional', () => {
       beforeEach(() => client.configure({ attestationChallenge: 'optional' }));
-      const without = (payload: object = {}) =>
-        client.outcome({ pop: { payload: { challenge: undefined, ...payload } } });
+      const without = (payload: object = {}) => client.outcome({ pop: { payload: { challenge: undefined, ...payload } } });
 
       it('may be absent when iat is recent', async () => {
         expect(await without()).to.equal('attested');
         expect(await without({ iat: seconds() - 300 })).to.equal('attested');
-        for (const iat of [seconds() - 301, seconds() + 61, undefined])
-          expect(await without({ iat })).to.equal(BROKEN);
+        for (const iat of [seconds() - 301, seconds() + 61, undefined]) expect(await without({ iat })).to.equal(BROKEN);
       });
 
       it('needs a jti, which is spent', async () => {
@@ -279,12 +272,7 @@ describe('A wallet that is attested', () => {
     });
 
     it('is no secret of another server, and nothing invented', async () => {
-      const others = [
-        client.challenge(`${SERVER}/chained-as`),
-        client.challenge(PUBLIC_URL),
-        'x'.repeat(43),
-        '',
-      ];
+      const others = [client.challenge(`${SERVER}/chained-as`), client.challenge(PUBLIC_URL), 'x'.repeat(43), ''];
       for (const challenge of others) expect(await client.outcome({ pop: { challenge } })).to.equal(CODE);
       expect(await client.outcome({ pop: { payload: { challenge: 7 } } })).to.equal(CODE);
     });
@@ -312,8 +300,7 @@ describe('A wallet that is attested', () => {
   });
 
   describe('and its status', () => {
-    const ask = (index = 3) =>
-      client.outcome({ attestation: { payload: { status: client.provider.status(index) } } });
+    const ask = (index = 3) => client.outcome({ attestation: { payload: { status: client.provider.status(index) } } });
     const asked = () => client.world.remote.calls.filter(({ url }) => url.includes('/status/'));
 
     it('may be valid', async () => {
@@ -346,10 +333,7 @@ describe('A wallet that is attested', () => {
       });
     }
     it('counts only as the revocation service of the same entity tells it', async () => {
-      for (const signer of [
-        client.provider.signer,
-        await certify({ name: 'Other', by: client.provider.root }),
-      ]) {
+      for (const signer of [client.provider.signer, await certify({ name: 'Other', by: client.provider.root })]) {
         client.provider.statusSigner = [signer];
         client.world.remoteStatusLists.clear('acme');
         expect(await ask()).to.equal(BROKEN);
@@ -439,9 +423,7 @@ describe('A wallet that proves nothing', () => {
   });
   it('is refused with a name that is too long', async () => {
     client.configure({ walletAttestationRequired: false });
-    expect(await client.outcome({ fields, form: { client_id: 'x'.repeat(501) } })).to.equal(
-      'invalid_request',
-    );
+    expect(await client.outcome({ fields, form: { client_id: 'x'.repeat(501) } })).to.equal('invalid_request');
   });
   it('is attested all the same where it sends an attestation that nobody requires', async () => {
     client.configure({ walletAttestationRequired: false });

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import { DpopProofs } from '../../../application/oauth/dpop-proofs.ts';
+import { accessTokenPayload, parseAccessTokenPayload, type WalletTokenClaims } from '../../../domain/oauth/access-token.ts';
 import { askedBy, withoutRequest } from '../../../domain/oauth/asked-authorization.ts';
+import { parseAuthorizationRequest } from '../../../domain/oauth/authorization-request.ts';
 import {
   type Grant,
   type GrantHolder,
@@ -10,14 +13,14 @@ import {
   redeemable,
 } from '../../../domain/oauth/grant.ts';
 import { isStolen } from '../../../domain/oauth/refresh-token.ts';
-import {
-  PRE_AUTHORIZED_CODE_GRANT,
-  REFRESH_TOKEN_GRANT,
-  readTokenRequest,
-} from '../../../domain/oauth/token-request.ts';
+import { PRE_AUTHORIZED_CODE_GRANT, parseTokenRequest, REFRESH_TOKEN_GRANT } from '../../../domain/oauth/token-request.ts';
 import { inOrder, type UsedValue } from '../../../domain/oauth/used-value.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { PublicId, SessionId } from '../../../domain/shared/ids.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { codeOf } from '../../support/failures.ts';
+import { AUTHORIZATION_REQUEST, dpopProof, newKey } from '../../support/raw-wallet.ts';
+import { ClientWorld, SERVER, type Sent } from './kit.ts';
 
 const NOW = new Date('2026-06-01T12:00:00Z');
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
@@ -47,26 +50,14 @@ describe('A pre-authorized code', () => {
     ['whose time is over brings nothing', { expiresAt: NOW }, null, 'invalid_grant'],
     ['that is spent brings nothing', { consumedAt: NOW }, null, 'invalid_grant'],
     ['of another kind brings nothing', { kind: 'authorization_code' }, null, 'invalid_grant'],
-    [
-      'for which too much was guessed brings nothing',
-      { attempts: MAX_TX_CODE_ATTEMPTS, txCodeHash: 't' },
-      't',
-      'invalid_grant',
-    ],
-    [
-      'that was guessed for but once is redeemed',
-      { attempts: MAX_TX_CODE_ATTEMPTS - 1, txCodeHash: 't' },
-      't',
-      'redeem',
-    ],
+    ['for which too much was guessed brings nothing', { attempts: MAX_TX_CODE_ATTEMPTS, txCodeHash: 't' }, 't', 'invalid_grant'],
+    ['that was guessed for but once is redeemed', { attempts: MAX_TX_CODE_ATTEMPTS - 1, txCodeHash: 't' }, 't', 'redeem'],
     ['with a wrong transaction code counts it', { txCodeHash: 't' }, 'u', 'attempt'],
     ['without its transaction code says so', { txCodeHash: 't' }, null, 'invalid_request'],
     ['with one that it does not need says so', {}, 't', 'invalid_request'],
   ];
   for (const [what, change, txCode, expected] of changes) {
-    it(what, () =>
-      expect(outcome(() => redeem({ ...FRESH, ...change }, txCode, NOW).act)).to.equal(expected),
-    );
+    it(what, () => expect(outcome(() => redeem({ ...FRESH, ...change }, txCode, NOW).act)).to.equal(expected));
   }
 
   it('is answered again to the wallet that redeemed it a moment ago', () => {
@@ -123,8 +114,7 @@ describe('A grant', () => {
   for (const [what, change, expected] of proofs)
     it(`tells that its wallet proved with ${what} which product it is, once it came`, () => {
       const holder: Redeemer = { identifiers: false, refreshableUntil: 0, ...change };
-      const of = (consumedAt: Date | null) =>
-        askedBy({ authorization: null, consumedAt, holder }).walletAuthentication;
+      const of = (consumedAt: Date | null) => askedBy({ authorization: null, consumedAt, holder }).walletAuthentication;
       expect([of(null), of(NOW)]).to.deep.equal([undefined, expected]);
     });
 
@@ -134,19 +124,13 @@ describe('A grant', () => {
   });
 
   it('was robbed where a refresh token comes that was replaced twice, or was never made', () => {
-    expect([3, 4, 5, 6].map((generation) => isStolen(generation, 5))).to.deep.equal([
-      true,
-      false,
-      false,
-      true,
-    ]);
+    expect([3, 4, 5, 6].map((generation) => isStolen(generation, 5))).to.deep.equal([true, false, false, true]);
   });
 });
 
 describe('A token request', () => {
   const ISSUER = 'https://issuer.example/acme';
-  const read = (form: Record<string, string>) =>
-    outcome(() => readTokenRequest(form, 'built-in', ISSUER).wanted ?? 'read');
+  const read = (form: Record<string, string>) => outcome(() => parseTokenRequest(form, 'built-in', ISSUER).wanted ?? 'read');
   const code = { grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': 'c' };
   const details = (...entries: object[]) => ({ ...code, authorization_details: JSON.stringify(entries) });
   const card = { type: 'openid_credential', credential_configuration_id: 'card' };
@@ -158,15 +142,8 @@ describe('A token request', () => {
   });
 
   it('names configurations in its details, each by its id', () => {
-    expect(read(details(card, { ...card, credential_configuration_id: 'pass' }))).to.deep.equal([
-      'card',
-      'pass',
-    ]);
-    for (const wrong of [
-      details(),
-      details({ type: 'openid_credential' }),
-      details({ ...card, type: 'x' }),
-    ]) {
+    expect(read(details(card, { ...card, credential_configuration_id: 'pass' }))).to.deep.equal(['card', 'pass']);
+    for (const wrong of [details(), details({ type: 'openid_credential' }), details({ ...card, type: 'x' })]) {
       expect(read(wrong)).to.equal('invalid_authorization_details');
     }
   });
@@ -175,12 +152,210 @@ describe('A token request', () => {
 describe('Values that are used once', () => {
   it('are put down in one order, who it is before what it asks for', () => {
     const used = (kind: UsedValue['kind'], hash: string) => ({ kind, hash, expiresAt: NOW });
-    const sorted = [
-      used('client_jti', 'z'),
-      used('dpop_jti', 'b'),
-      used('c_nonce', 'a'),
-      used('c_nonce', 'c'),
-    ];
+    const sorted = [used('client_jti', 'z'), used('dpop_jti', 'b'), used('c_nonce', 'a'), used('c_nonce', 'c')];
     for (const order of [sorted, sorted.toReversed()]) expect(inOrder(order)).to.deep.equal(sorted);
+  });
+});
+
+const ISSUER = 'https://issuer.example/acme';
+const SECONDS = NOW.getTime() / 1000;
+
+/** What every token of a wallet says. */
+const BEARER: WalletTokenClaims = {
+  issuer: ISSUER,
+  audience: ISSUER,
+  subject: 'public',
+  publicId: 'public' as PublicId,
+  grantId: 'grant',
+  tokenId: 'token',
+  issuedAtSeconds: SECONDS,
+  expiresAtSeconds: SECONDS + 300,
+  credentialConfigurationIds: ['card', 'pass'],
+  identifiers: false,
+};
+const WHOLE: WalletTokenClaims = {
+  ...BEARER,
+  issuer: `${ISSUER}/chained-as`,
+  scope: 'card pass',
+  clientId: 'https://wallet.example',
+  identifiers: true,
+  actionsDone: ['mark'],
+  keyThumbprint: 'thumb',
+};
+
+const read = (payload: JsonObject, now = NOW) => parseAccessTokenPayload(payload, ISSUER, now);
+
+describe('An access token of a wallet', () => {
+  for (const [what, claims] of Object.entries({ 'with all there is': WHOLE, 'of a bearer': BEARER })) {
+    it(`says what it was made of, ${what}, and nothing more`, () => {
+      expect(read(accessTokenPayload(claims))).to.deep.equal(claims);
+    });
+  }
+
+  it('has no member for what is not known', () => {
+    const { grantId: _, ...foreign } = BEARER;
+    expect(accessTokenPayload(foreign)).to.have.all.keys(
+      ...['iss', 'aud', 'sub', 'jti', 'issuer_state', 'iat', 'exp', 'credential_configuration_ids'],
+    );
+  });
+
+  it('counts until its end', () => {
+    const payload = accessTokenPayload(BEARER);
+    expect(read(payload, new Date(NOW.getTime() + 299_999))).to.not.equal(undefined);
+    expect(read(payload, new Date(NOW.getTime() + 300_000))).to.equal(undefined);
+  });
+
+  it('is read past members that are of no use', () => {
+    const odd = { scope: 7, client_id: null, actions_done: ['a', 1] };
+    expect(read({ ...accessTokenPayload(BEARER), ...odd })).to.deep.equal(BEARER);
+  });
+
+  const refused: readonly [string, JsonObject][] = [
+    ['another issuer', { iss: 'https://else.example' }],
+    ['an issuer that is no text', { iss: [ISSUER] }],
+    ['another audience', { aud: 'https://issuer.example/beta' }],
+    ['a session that is no text', { issuer_state: 7 }],
+    ['a grant that is no text', { grant_id: null }],
+    ['a subject that is no text', { sub: 7 }],
+    ['an identifier that is no text', { jti: 7 }],
+    ['a time that is no number', { iat: 'now' }],
+    ['an end that is no number', { exp: `${SECONDS + 300}` }],
+    ['no configurations', { credential_configuration_ids: 'card' }],
+    ['configurations that are no texts', { credential_configuration_ids: [7] }],
+    ['details that are no objects', { authorization_details: ['card'] }],
+    ['details of nothing', { authorization_details: [{}] }],
+    ['a binding that is no key', { cnf: { jkt: 7 } }],
+    ['a binding that is no object', { cnf: 'thumb' }],
+  ];
+  for (const [what, bend] of refused) {
+    it(`is refused with ${what}`, () => {
+      expect(read({ ...accessTokenPayload(BEARER), ...bend })).to.equal(undefined);
+    });
+  }
+});
+
+const configurations = [
+  { id: 'card', scope: 'card' },
+  { id: 'pass', scope: 'pass' },
+  { id: 'pass-mdoc', scope: 'pass' },
+];
+type Entry = { readonly [name: string]: unknown };
+const CARD = { type: 'openid_credential', credential_configuration_id: 'card' };
+
+const details = (entries: readonly Entry[]) => ({ authorization_details: JSON.stringify(entries) });
+const asked = (form: Record<string, string>) =>
+  parseAuthorizationRequest({ ...AUTHORIZATION_REQUEST, ...form }, { issuer: ISSUER, configurations });
+const token = (entries: readonly Entry[]) =>
+  parseTokenRequest({ grant_type: PRE_AUTHORIZED_CODE_GRANT, 'pre-authorized_code': 'x', ...details(entries) }, 'built-in', ISSUER);
+
+describe('What a wallet asks for by details and by scope', () => {
+  it('is all of it: each is read for itself', () => {
+    const request = asked({ ...details([CARD]), scope: 'pass unknown' });
+    expect(request.credentialConfigurationIds).to.deep.equal(['card', 'pass', 'pass-mdoc']);
+    expect([request.byDetails, request.scope]).to.deep.equal([true, 'pass']);
+  });
+
+  it('stands there once where both name it', () => {
+    expect(asked({ ...details([CARD]), scope: 'card' }).credentialConfigurationIds).to.deep.equal(['card']);
+  });
+
+  it('is refused by scope when there is nothing else, and only then', () => {
+    expect(codeOf(() => asked({ scope: 'unknown' }))).to.equal('invalid_scope');
+    expect(codeOf(() => asked({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
+  });
+
+  it('accepts more scopes than a session has configurations when the offer contains few of them', () => {
+    const many = Array.from({ length: 40 }, (_, index) => ({ id: `c${index}`, scope: `s${index}` }));
+    const scope = many.map((configuration) => configuration.scope).join(' ');
+    const context = { issuer: ISSUER, configurations: many, offered: ['c39', 'c3'] };
+    const request = parseAuthorizationRequest({ ...AUTHORIZATION_REQUEST, scope }, context);
+    expect(request.credentialConfigurationIds).to.deep.equal(['c3', 'c39']);
+    expect(request.scope).to.equal('s3 s39');
+  });
+
+  const path = (...steps: unknown[]) => ({ path: steps });
+  const refused: readonly (readonly [string, Entry])[] = [
+    ['another issuer in locations', { locations: ['https://else.example'] }],
+    ['locations that are a text', { locations: ISSUER }],
+    ['a path twice', { claims: [path('a', 'b'), path('a', 'b')] }],
+    ['an empty path', { claims: [path()] }],
+    ['a path of something else', { claims: [path('a', true)] }],
+    ['a fraction in a path', { claims: [path('a', 0.5)] }],
+    ['no path', { claims: [{ mandatory: true }] }],
+    ['no claims', { claims: [] }],
+    ['claims that are an object', { claims: path('a') }],
+    ['a path without end', { claims: [path(...Array(33).fill('a'))] }],
+    ['an endless name', { claims: [path('a'.repeat(201))] }],
+    ['an object that is an array elsewhere', { claims: [path('a', 'b'), path('a', null)] }],
+  ];
+  for (const [what, change] of refused) {
+    it(`is refused with ${what}, when it authorizes and when it redeems`, () => {
+      const entry = { ...CARD, ...change };
+      expect(codeOf(() => asked(details([entry])))).to.equal('invalid_authorization_details');
+      expect(codeOf(() => token([entry]))).to.equal('invalid_authorization_details');
+    });
+  }
+
+  for (const [what, change] of [
+    ['this issuer in locations', { locations: [ISSUER, 'https://else.example'] }],
+    ['claims in an array', { claims: [path('a'), path('a', null), path('a', 0), path('b', 'c')] }],
+    ['a long path', { claims: [path(...Array(32).fill('a'.repeat(200)))] }],
+    ['names like numbers', { claims: [path('a', '0'), path('b', 0), path('a', '1', '0')] }],
+    ['a key of an mdoc that is negative', { claims: [path('org.iso', 'a', -1)] }],
+    ['members that nobody knows', { else: 1 }],
+  ] as const) {
+    it(`is taken with ${what}`, () => {
+      const entry = { ...CARD, ...change };
+      expect(codeOf(() => asked(details([entry])))).to.equal('taken');
+      expect(codeOf(() => token([entry]))).to.equal('taken');
+    });
+  }
+
+  it('is refused with another type at the token endpoint', () => {
+    // RFC 9396 section 5
+    expect(codeOf(() => token([{ ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
+    expect(codeOf(() => token([CARD, { ...CARD, type: 'payment' }]))).to.equal('invalid_authorization_details');
+  });
+});
+
+describe('A profile', () => {
+  let client: ClientWorld;
+
+  before(async () => {
+    client = await ClientWorld.make();
+  });
+
+  const following = (profile: 'haip' | null) => client.configure({}, profile);
+
+  const unnamed = { payload: { iss: undefined } };
+  const tokens: readonly (readonly [string, Sent, string])[] = [
+    ['whose tokens say who made them', {}, 'attested'],
+    ['whose attestation does not say who made it', { attestation: unnamed }, 'invalid_client_attestation'],
+    ['whose proof does not say who made it', { pop: unnamed }, 'invalid_client_attestation'],
+    ['with an empty iss', { attestation: { payload: { iss: '' } } }, 'invalid_client_attestation'],
+  ];
+  for (const [what, sent, outcome] of tokens) {
+    it(`of HAIP judges a wallet ${what}`, async () => {
+      following('haip');
+      expect(await client.outcome(sent)).to.equal(outcome);
+      following(null);
+      expect(await client.outcome(sent)).to.equal('attested');
+    });
+  }
+
+  it('of HAIP demands a nonce in DPoP proofs, whatever is configured', async () => {
+    const proofs = new DpopProofs({ ...client.world, settings: client.settings });
+    const expected = { method: 'POST', url: `${SERVER}/token`, issuer: SERVER, now: client.now };
+    const iat = Math.floor(client.now.getTime() / 1000);
+    const check = async (profile: 'haip' | null) => {
+      try {
+        await proofs.verify(following(profile), [dpopProof(newKey(), expected.url, { payload: { iat } })], expected);
+      } catch (error) {
+        if (error instanceof Failure) return error.code;
+        throw error;
+      }
+      return 'taken';
+    };
+    expect([await check(null), await check('haip')]).to.deep.equal(['taken', 'use_dpop_nonce']);
   });
 });

@@ -8,17 +8,25 @@ import {
   type PendingPresentation,
   type PendingWebStep,
   pageOf,
-  readAnswer,
+  parseAnswer,
   requiredActions,
   suspend,
 } from '../../../domain/oauth/interaction.ts';
+import { parseDecrypted, parsePresentation, presentationParameters } from '../../../domain/oauth/interaction-presentation.ts';
 import {
-  openDecrypted,
-  openPresentation,
-  presentationParameters,
-} from '../../../domain/oauth/interaction-presentation.ts';
+  audiencesOf,
+  chooseWire,
+  codeIssued,
+  type InteractionKind,
+  type InteractionWire,
+  interactionRequired,
+  listsWeb,
+  parseInteractionTypes,
+  responseModeOf,
+  sessionFailure,
+} from '../../../domain/oauth/interaction-wire.ts';
 import type { InteractiveAction } from '../../../domain/oauth/interactive-action.ts';
-import { outcomeOf as outcome } from '../../support/failure-code.ts';
+import { outcomeOf as outcome } from '../../support/failures.ts';
 import { CODE_VERIFIER } from '../../support/raw-wallet.ts';
 
 const CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
@@ -101,13 +109,9 @@ describe('the actions of an interactive authorization', () => {
   it('count for what they aimed at, however they are called', () => {
     const { done } = completeAction(completeAction(begun([a, page])));
     const asks = (...iaeActions: InteractiveAction[]) => isAllDone({ id: 'x', iaeActions }, done);
-    expect([asks(), asks(a), asks(page, a), asks({ ...a, label: 'other words' })]).to.deep.equal(
-      Array(4).fill(true),
-    );
+    expect([asks(), asks(a), asks(page, a), asks({ ...a, label: 'other words' })]).to.deep.equal(Array(4).fill(true));
     const confirmed = { ...page, callbackUrl: 'https://web.example/confirm' } as InteractiveAction;
-    expect([asks(a, b), asks(confirmed), isAllDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(
-      Array(3).fill(false),
-    );
+    expect([asks(a, b), asks(confirmed), isAllDone({ id: 'x', iaeActions: [a] })]).to.deep.equal(Array(3).fill(false));
   });
 
   it('leave nothing of what was presented when the authorization ends', () => {
@@ -125,13 +129,9 @@ describe('the actions of an interactive authorization', () => {
 
 describe('the presentation that an interactive authorization asks for', () => {
   it('is encrypted where it has a key, and plain where it has none', () => {
-    const modeOf = (pending: PendingPresentation) =>
-      presentationParameters('ia', pending, [], {}, false)['response_mode'];
+    const modeOf = (pending: PendingPresentation) => presentationParameters('ia', pending, [], {}, false)['response_mode'];
     const encryption = { publicJwk: { kty: 'EC' }, d: 'd' };
-    expect([modeOf(PRESENTATION), modeOf({ ...PRESENTATION, encryption })]).to.deep.equal([
-      'ia_post',
-      'ia_post.jwt',
-    ]);
+    expect([modeOf(PRESENTATION), modeOf({ ...PRESENTATION, encryption })]).to.deep.equal(['ia_post', 'ia_post.jwt']);
   });
 });
 
@@ -153,7 +153,7 @@ describe('an answer within an interactive authorization', () => {
   ];
   for (const [what, pending, form, challenge, expected] of cases) {
     it(`that is ${what} is ${expected}`, () => {
-      expect(outcome(() => readAnswer(pending, form, challenge).kind)).to.equal(expected);
+      expect(outcome(() => parseAnswer(pending, form, challenge).kind)).to.equal(expected);
     });
   }
 
@@ -177,12 +177,12 @@ describe('an answer within an interactive authorization', () => {
   ];
   for (const [what, text, isEncrypted, expected] of responses) {
     it(`with ${what} is ${expected}`, () => {
-      expect(outcome(() => openPresentation(text, isEncrypted).kind)).to.equal(expected);
+      expect(outcome(() => parsePresentation(text, isEncrypted).kind)).to.equal(expected);
     });
   }
 
   it('may hold presentations or an error in its ciphertext, and nothing else', () => {
-    const read = (text: string | undefined) => outcome(() => openDecrypted(text).kind);
+    const read = (text: string | undefined) => outcome(() => parseDecrypted(text).kind);
     expect(['{"vp_token":{}}', '{"error":"x"}'].map(read)).to.deep.equal(['presentations', 'wallet_error']);
     for (const text of [undefined, '', '[]', '{}', '{"response":"a"}', '{"vp_token":1,"error":"x"}']) {
       expect(read(text), text).to.equal('invalid_request');
@@ -191,12 +191,11 @@ describe('an answer within an interactive authorization', () => {
 
   it('names its error by a code, or by none', () => {
     const code = (error: unknown) => {
-      const opened = openPresentation(JSON.stringify({ error }), false);
+      const opened = parsePresentation(JSON.stringify({ error }), false);
       return opened.kind === 'wallet_error' ? opened.code : opened.kind;
     };
     expect(code('access_denied')).to.equal('access_denied');
-    for (const error of ['<b>', 'a\nb', '', 5, null, 'x'.repeat(65)])
-      expect(code(error)).to.equal('wallet_error');
+    for (const error of ['<b>', 'a\nb', '', 5, null, 'x'.repeat(65)]) expect(code(error)).to.equal('wallet_error');
   });
 });
 
@@ -207,10 +206,7 @@ describe('the page of an interactive authorization', () => {
     for (const [url, start] of [
       ['https://x.example/', 'https://x.example/?return_to='],
       ['https://x.example/{auth_session}?a=b#c', 'https://x.example/id.secret?a=b&return_to='],
-      [
-        'https://x.example/?v={auth_session}&w={auth_session}',
-        'https://x.example/?v=id.secret&w=id.secret&return_to=',
-      ],
+      ['https://x.example/?v={auth_session}&w={auth_session}', 'https://x.example/?v=id.secret&w=id.secret&return_to='],
     ] as const) {
       const address = pageOf(begun([visit(url)], WEB), ENDPOINT);
       expect(address.startsWith(start), address).to.equal(true);
@@ -227,5 +223,111 @@ describe('the page of an interactive authorization', () => {
     ]) {
       expect(outcome(() => pageOf(interaction, ENDPOINT))).to.equal('invalid_request');
     }
+  });
+});
+
+const IA = 'urn:openid:dcp:ia:';
+const IAE = 'urn:openid:dcp:iae:';
+const WIRES: readonly InteractionWire[] = ['ia', 'iae', 'plain'];
+
+describe('interaction types of a wallet', () => {
+  // biome-ignore format: a table
+  const lists: [string, string | undefined, readonly string[] | string][] = [
+    ['one', 'a', ['a']],
+    ['several, with space around and none between', ' a ,b', ['a', 'b']],
+    ['the same twice', 'a,a', ['a']],
+    ['empty entries', ',a,,', ['a']],
+    ['nothing', undefined, 'invalid_request'],
+    ['commas', ',, ,', 'invalid_request'],
+    ['more than anybody has', 'a,'.repeat(1001), 'invalid_request'],
+  ];
+  for (const [what, text, expected] of lists) {
+    it(`are read from ${what}`, () => {
+      const read = outcome(() => [...parseInteractionTypes(text)]);
+      expect(read).to.deep.equal(expected);
+    });
+  }
+
+  // biome-ignore format: a table
+  const choices: [string, string, readonly InteractionKind[], string][] = [
+    ['the names it uses: current', `${IA}openid4vp_presentation`, ['presentation'], 'ia'],
+    ['the names it uses: spring 2026', `${IAE}openid4vp_presentation`, ['presentation'], 'iae'],
+    ['the names it uses: first', 'openid4vp_presentation', ['presentation'], 'plain'],
+    ['the newest names', `openid4vp_presentation,${IAE}openid4vp_presentation,${IA}openid4vp_presentation`, ['presentation'], 'ia'],
+    ['names that say all that is needed', `${IA}openid4vp_presentation,openid4vp_presentation,redirect_to_web`, ['presentation', 'web'], 'plain'],
+    ['the current name of the web', `${IA}auth_via_web`, ['web'], 'ia'],
+    ['the name of the web of spring 2026', `${IAE}redirect_to_web`, ['web'], 'iae'],
+    ['the newest names when nothing is needed', `redirect_to_web,${IAE}redirect_to_web`, [], 'iae'],
+    ['the current names when nothing is needed and nothing known', 'telepathy', [], 'ia'],
+    ['nothing when a type is missing', `${IA}openid4vp_presentation`, ['presentation', 'web'], 'missing_interaction_type'],
+    ['nothing when two drafts are mixed', `${IA}openid4vp_presentation,redirect_to_web`, ['presentation', 'web'], 'missing_interaction_type'],
+    ['nothing for a name that no draft had', `${IA}redirect_to_web`, ['web'], 'missing_interaction_type'],
+    ['nothing for names of the wrong case', 'OpenID4VP_Presentation', ['presentation'], 'missing_interaction_type'],
+  ];
+  for (const [what, types, needed, expected] of choices) {
+    it(`choose ${what}`, () => {
+      expect(outcome(() => chooseWire(parseInteractionTypes(types), needed))).to.equal(expected);
+    });
+  }
+
+  it('tell which are missing, in the names that the wallet uses', () => {
+    const types = parseInteractionTypes('redirect_to_web');
+    expect(() => chooseWire(types, ['presentation', 'web'])).to.throw(/supports openid4vp_presentation$/);
+  });
+
+  it('include the web by any of its names', () => {
+    for (const web of [`${IA}auth_via_web`, `${IAE}redirect_to_web`, 'redirect_to_web']) {
+      expect(listsWeb(new Set([web, 'x'])), web).to.equal(true);
+    }
+    expect(listsWeb(new Set([`${IA}openid4vp_presentation`, 'auth_via_web']))).to.equal(false);
+  });
+});
+
+describe('the forms of interactive authorization', () => {
+  it('name audiences by the origin, the current one also by the endpoint', () => {
+    expect(WIRES.map((wire) => audiencesOf(wire, ENDPOINT))).to.deep.equal([
+      ['ia:https://issuer.example', `ia:${ENDPOINT}`],
+      ['iae:https://issuer.example'],
+      ['iae:https://issuer.example'],
+    ]);
+    expect(audiencesOf('iae', 'https://issuer.example:8443/x')).to.deep.equal(['iae:https://issuer.example:8443']);
+  });
+
+  it('name response modes', () => {
+    const modes = WIRES.map((wire) => [responseModeOf(wire, false), responseModeOf(wire, true)]);
+    const earlier = ['iae_post', 'iae_post.jwt'];
+    expect(modes).to.deep.equal([['ia_post', 'ia_post.jwt'], earlier, earlier]);
+  });
+
+  it('name a session that counts no more', () => {
+    expect(WIRES.map((wire) => sessionFailure(wire).code)).to.deep.equal(['invalid_session', 'invalid_request', 'invalid_request']);
+    expect(sessionFailure().code).to.equal('invalid_session');
+  });
+
+  it('ask for something first', () => {
+    const ask = (wire: InteractionWire) => interactionRequired(wire, 'web', 'a.b', { request_uri: 'urn:x' });
+    const rest = { auth_session: 'a.b', request_uri: 'urn:x' };
+    const status = 'require_interaction';
+    expect(WIRES.map(ask)).to.deep.equal([
+      {
+        status: 401,
+        body: {
+          error: 'insufficient_authorization',
+          interaction_type_required: `${IA}auth_via_web`,
+          ...rest,
+        },
+      },
+      { status: 200, body: { status, type: `${IAE}redirect_to_web`, ...rest } },
+      { status: 200, body: { status, type: 'redirect_to_web', ...rest } },
+    ]);
+  });
+
+  it('hand out the code', () => {
+    const earlier = { status: 200, body: { status: 'ok', code: 'c' } };
+    expect(WIRES.map((wire) => codeIssued(wire, 'c'))).to.deep.equal([
+      { status: 200, body: { authorization_code: 'c' } },
+      earlier,
+      earlier,
+    ]);
   });
 });

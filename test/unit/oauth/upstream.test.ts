@@ -1,11 +1,6 @@
 import { expect } from 'chai';
-import { metadataAddresses, readServerMetadata } from '../../../domain/oauth/server-metadata.ts';
-import {
-  errorForWallet,
-  isResponseFrom,
-  mergeClaims,
-  upstreamAuthorizationUrl,
-} from '../../../domain/oauth/upstream.ts';
+import { metadataAddresses, parseServerMetadata } from '../../../domain/oauth/server-metadata.ts';
+import { errorForWallet, isResponseFrom, mergeClaims, upstreamAuthorizationUrl } from '../../../domain/oauth/upstream.ts';
 import type { Json, JsonObject } from '../../../domain/shared/json.ts';
 
 const ISSUER = 'https://idp.example.org';
@@ -51,9 +46,7 @@ describe('the address at which a user logs in', () => {
   });
 
   it('asks for an ID token though the configured scopes forget it', () => {
-    const url = new URL(
-      upstreamAuthorizationUrl('https://idp.example.org/auth', { ...request, scopes: ['email'] }),
-    );
+    const url = new URL(upstreamAuthorizationUrl('https://idp.example.org/auth', { ...request, scopes: ['email'] }));
     expect(url.searchParams.get('scope')).to.equal('openid email');
   });
 });
@@ -93,10 +86,7 @@ describe('the claims of a login', () => {
 
 describe('the iss of an authorization response', () => {
   const metadata = (names: boolean) => {
-    const read = readServerMetadata(
-      { issuer: ISSUER, authorization_response_iss_parameter_supported: names },
-      ISSUER,
-    );
+    const read = parseServerMetadata({ issuer: ISSUER, authorization_response_iss_parameter_supported: names }, ISSUER);
     if (typeof read === 'string') throw new Error(read);
     return read;
   };
@@ -159,7 +149,7 @@ describe('metadata of another server', () => {
   };
 
   it('are read from endpoints on any host', () => {
-    expect(readServerMetadata(document, ISSUER)).to.deep.equal({
+    expect(parseServerMetadata(document, ISSUER)).to.deep.equal({
       issuer: ISSUER,
       authorizationEndpoint: 'https://login.example.com/authorize?p=1',
       tokenEndpoint: 'https://api.example.com/token',
@@ -171,7 +161,7 @@ describe('metadata of another server', () => {
   });
 
   it('need no endpoint, and mean Basic where they name no method', () => {
-    expect(readServerMetadata({ issuer: ISSUER }, ISSUER)).to.deep.equal({
+    expect(parseServerMetadata({ issuer: ISSUER }, ISSUER)).to.deep.equal({
       issuer: ISSUER,
       authorizationEndpoint: undefined,
       tokenEndpoint: undefined,
@@ -184,7 +174,7 @@ describe('metadata of another server', () => {
 
   for (const issuer of [`${ISSUER}/`, 'https://IDP.example.org', 'https://evil.example', null, [ISSUER]]) {
     it(`are refused for the issuer ${JSON.stringify(issuer)}`, () => {
-      expect(readServerMetadata({ ...document, issuer }, ISSUER)).to.equal('wrong_issuer');
+      expect(parseServerMetadata({ ...document, issuer }, ISSUER)).to.equal('wrong_issuer');
     });
   }
 
@@ -206,13 +196,13 @@ describe('metadata of another server', () => {
   ];
   for (const [member, value] of bad) {
     it(`are refused with ${member} ${JSON.stringify(value)?.slice(0, 40)}`, () => {
-      expect(readServerMetadata({ ...document, [member]: value }, ISSUER)).to.equal('bad_metadata');
+      expect(parseServerMetadata({ ...document, [member]: value }, ISSUER)).to.equal('bad_metadata');
     });
   }
 
   it('may name http endpoints only when the issuer is http itself', () => {
     const issuer = 'http://idp.internal';
-    const read = readServerMetadata({ issuer, token_endpoint: 'http://idp.internal/token' }, issuer);
+    const read = parseServerMetadata({ issuer, token_endpoint: 'http://idp.internal/token' }, issuer);
     expect(read).to.have.property('tokenEndpoint', 'http://idp.internal/token');
   });
 });

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
+import { ConfigurationMemory } from '../../../application/tenant-cache/configuration-memory.ts';
 import { OperatorReason } from '../../../domain/shared/failure.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import { AttestedWallet } from '../attested-wallet.ts';
-import { anOffer } from '../wallet.ts';
-import { endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+import { ClientWorld } from './kit.ts';
 
 const BROKEN = 'invalid_client_attestation';
 const UPSTREAM = { issuer: 'https://login.example', clientId: 'vidimus', clientSecret: 'secret' };
@@ -71,10 +72,7 @@ describe('The status of a wallet attestation', () => {
     const redeemed = await wallet.redeem((await anOffer(world)).code);
     const chained = () => wallet.push({}, { server: 'chained' });
     const interactive = () =>
-      world.interactiveAuthorization.execute(
-        wallet.tenantId,
-        wallet.oauth('interactive-authorization', { scope: 'card' }),
-      );
+      world.interactiveAuthorization.execute(wallet.tenantId, wallet.oauth('interactive-authorization', { scope: 'card' }));
     const steps = () =>
       [
         ['the request', () => wallet.push()],
@@ -92,8 +90,7 @@ describe('The status of a wallet attestation', () => {
     await revoked(1);
     await revoked(2);
     const { answer } = world.remote;
-    world.remote.answer = (url) =>
-      url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url);
+    world.remote.answer = (url) => (url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url));
     await revoked(0);
     world.remote.answer = answer;
     world.remoteStatusLists.clear('acme');
@@ -151,10 +148,7 @@ describe('The status of a wallet attestation', () => {
     it(`refuses the wallet where it ${what}`, async () => {
       wallet.says = { ...says() };
       const { code, message } = await failureOf(wallet.push());
-      expect([code, message]).to.deep.equal([
-        BROKEN,
-        'the wallet attestation has a status that cannot be established',
-      ]);
+      expect([code, message]).to.deep.equal([BROKEN, 'the wallet attestation has a status that cannot be established']);
     });
   }
 
@@ -179,8 +173,7 @@ describe('The status of a wallet attestation', () => {
       wallet.provider.statuses.set(150, 1);
       await world.later(80, async () => expect(await push(150)).to.equal(BROKEN));
       const { answer } = world.remote;
-      world.remote.answer = (url) =>
-        url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url);
+      world.remote.answer = (url) => (url.includes('/status/') ? { status: 503, contentType: '', body: Buffer.alloc(0) } : answer(url));
       await world.later(100, async () => expect(await push(250), 'cannot be had').to.equal(BROKEN));
       world.remote.answer = answer;
     } finally {
@@ -192,9 +185,7 @@ describe('The status of a wallet attestation', () => {
     const before = wallet.asked;
     const forged = { ...wallet.provider.signer, ...newKey() };
     const { attestationPop } = wallet.attested();
-    const attestation = [
-      wallet.provider.attestation(wallet.instance, { signer: forged, payload: wallet.says }),
-    ];
+    const attestation = [wallet.provider.attestation(wallet.instance, { signer: forged, payload: wallet.says })];
     expect(await endOf(wallet.push({}, { request: { attestation, attestationPop } }))).to.equal(BROKEN);
     expect(wallet.asked).to.equal(before);
   });
@@ -259,10 +250,30 @@ describe('The status of a key attestation', () => {
     for (const says of [{}, { status: { other: 1 } }, { status: wallet.provider.status(7), exp: 1 }, 'x']) {
       const proofs = (await attest({ key_storage_status: says })).jwt;
       const { code, message } = await failureOf(wallet.issue(await token(), { proofs }));
-      expect([code, message]).to.deep.equal([
-        'invalid_proof',
-        'the key attestation has a status that cannot be established',
-      ]);
+      expect([code, message]).to.deep.equal(['invalid_proof', 'the key attestation has a status that cannot be established']);
     }
+  });
+});
+
+// Reading certificates takes longer than all else that is asked of a trusted provider.
+describe('whom the lists of wallet providers trust', () => {
+  it('is gathered once for all requests of a configuration, and anew for another', async () => {
+    const client = await ClientWorld.make();
+    const { certificates } = client.world;
+    const validate = sinon.spy(certificates, 'verifyChain');
+    const memory = new ConfigurationMemory();
+    const { attestation = '' } = client.credentials();
+    const [header = ''] = String(attestation).split('.');
+    const { x5c } = JSON.parse(Buffer.from(header, 'base64url').toString());
+    const anchorsOf = async (kept: ConfigurationMemory) => {
+      const configured = client.configure({}, null, kept);
+      const verdict = await client.walletProviderTrust.verify(configured, x5c, client.now);
+      expect(verdict.trusted).to.equal(true);
+      const [, anchors] = validate.lastCall.args;
+      return anchors;
+    };
+    const first = await anchorsOf(memory);
+    expect(await anchorsOf(memory)).to.equal(first);
+    expect(await anchorsOf(new ConfigurationMemory())).to.not.equal(first);
   });
 });

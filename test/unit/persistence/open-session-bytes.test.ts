@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { OpenSessionBytes } from '../../../adapters/persistence/open-session-bytes.ts';
+import { bytesToReserve, OpenSessionBytes } from '../../../adapters/persistence/open-session-bytes.ts';
 import type { Parts } from '../../../adapters/persistence/rows/change-columns.ts';
 import { SESSIONS } from '../../../adapters/persistence/rows/session-codec.ts';
 import type { BytesDelta, SessionBytesSql } from '../../../adapters/persistence/session-bytes-sql.ts';
@@ -66,11 +66,7 @@ describe('OpenSessionBytes', () => {
     change: { session: { id: id as SessionId, to: 'completed' } } as Change,
     committed: { done: true, session: { status: 'completed', version: 2, moved: true } } as Committed,
   });
-  const open = async (
-    sessionBytes: OpenSessionBytes,
-    id: string,
-    { bytes = 2_000, now = at(0), minutes = 5 } = {},
-  ) => {
+  const open = async (sessionBytes: OpenSessionBytes, id: string, { bytes = 2_000, now = at(0), minutes = 5 } = {}) => {
     await sessionBytes.reserve(ACME, bytes, now);
     const { change, parts } = opening(id, bytes, now, new Date(now.getTime() + minutes * MINUTE));
     sessionBytes.record(ACME, change, parts, { done: true });
@@ -87,7 +83,7 @@ describe('OpenSessionBytes', () => {
     );
 
   it('refuses what exceeds the quota and accepts what reaches it exactly', async () => {
-    const sessionBytes = new OpenSessionBytes(new Table(), 4_000);
+    const sessionBytes = new OpenSessionBytes(new Table(), 4_000, START);
     await open(sessionBytes, 'a');
     await open(sessionBytes, 'b');
     expect(sessionBytes.usedBy(ACME)).to.equal(4_000);
@@ -96,12 +92,11 @@ describe('OpenSessionBytes', () => {
 
   it('needs no statement for a creation below the quota, and one a second for refusals', async () => {
     const table = new Table();
-    const sessionBytes = new OpenSessionBytes(table, 4_000);
+    const sessionBytes = new OpenSessionBytes(table, 4_000, START);
     await open(sessionBytes, 'a');
     const before = table.calls;
     expect(sessionBytes.reserve(ACME, 2_000, at(0))).to.equal(undefined);
-    for (let index = 0; index < 50; index++)
-      expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0)))).to.equal('session_quota_exceeded');
+    for (let index = 0; index < 50; index++) expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0)))).to.equal('session_quota_exceeded');
     expect(table.calls).to.equal(before);
     expect(await codeOf(sessionBytes.reserve(ACME, 1, at(0.1)))).to.equal('session_quota_exceeded');
     expect(table.calls).to.equal(before + 1);
@@ -110,7 +105,7 @@ describe('OpenSessionBytes', () => {
   it('reads nothing back that no other process writes', async () => {
     const table = new Table();
     table.isShared = false;
-    const sessionBytes = new OpenSessionBytes(table, 4_000);
+    const sessionBytes = new OpenSessionBytes(table, 4_000, START);
     await open(sessionBytes, 'a');
     await open(sessionBytes, 'b');
     const add = table.add.bind(table);
@@ -125,7 +120,7 @@ describe('OpenSessionBytes', () => {
   });
 
   it('counts nothing of a change that was not committed', async () => {
-    const sessionBytes = new OpenSessionBytes(new Table(), 4_000);
+    const sessionBytes = new OpenSessionBytes(new Table(), 4_000, START);
     await sessionBytes.reserve(ACME, 2_000, at(0));
     const { change, parts } = opening('a', 2_000, at(0), at(5));
     sessionBytes.record(ACME, change, parts, { done: false, part: 'tenant' });
@@ -135,7 +130,7 @@ describe('OpenSessionBytes', () => {
 
   it('frees the bytes of a session that ends in the process that did not create it', async () => {
     const table = new Table();
-    const [one, other] = [new OpenSessionBytes(table, 4_000), new OpenSessionBytes(table, 4_000)];
+    const [one, other] = [new OpenSessionBytes(table, 4_000, START), new OpenSessionBytes(table, 4_000, START)];
     await open(one, 'a');
     await one.flush();
     await open(other, 'b', { bytes: 1_500 });
@@ -149,7 +144,7 @@ describe('OpenSessionBytes', () => {
 
   it('frees those bytes later when the sizes cannot be read', async () => {
     const table = new Table();
-    const [here, there] = [new OpenSessionBytes(table, 10_000), new OpenSessionBytes(table, 10_000)];
+    const [here, there] = [new OpenSessionBytes(table, 10_000, START), new OpenSessionBytes(table, 10_000, START)];
     await open(here, 'one');
     await here.flush();
     table.sessions.set('one', { createdAt: START, expiresAt: START + 5 * MINUTE, bytes: 2_000 - ROW });
@@ -164,7 +159,7 @@ describe('OpenSessionBytes', () => {
 
   it('comes to nothing where an end is written before the creation by another process', async () => {
     const table = new Table();
-    const [one, other] = [new OpenSessionBytes(table, 4_000), new OpenSessionBytes(table, 4_000)];
+    const [one, other] = [new OpenSessionBytes(table, 4_000, START), new OpenSessionBytes(table, 4_000, START)];
     await open(other, 'b', { bytes: 1_200, minutes: 60 });
     await open(one, 'a');
     table.sessions.set('a', { createdAt: START, expiresAt: at(5).getTime(), bytes: 2_000 - ROW });
@@ -178,7 +173,7 @@ describe('OpenSessionBytes', () => {
 
   it('takes nothing off for a session of an earlier release', async () => {
     const table = new Table();
-    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
     const row = { id: 'old', status: 'active', created_at: START - 1, expires_at: at(5).getTime() };
     sessionBytes.observeSession({
@@ -193,9 +188,118 @@ describe('OpenSessionBytes', () => {
     expect(sessionBytes.usedBy(ACME)).to.equal(2_000);
   });
 
+  describe('with a deferred transaction', () => {
+    const PENDING = { tenant_id: ACME, id: 'd', created_at: START, expires_at: at(60).getTime() };
+    const row = (status: 'pending' | 'ready' | 'retrieved', credentials: string | null = null) => ({
+      ...PENDING,
+      ...{ status, credentials, holder_keys: '[]' },
+    });
+    const promise = async (sessionBytes: OpenSessionBytes) => {
+      await sessionBytes.reserve(ACME, 0, at(0));
+      const deferred = { id: 'd', createdAt: at(0), expiresAt: at(60) };
+      const parts = { newDeferred: [] } as unknown as Parts;
+      sessionBytes.record(ACME, { opens: { deferred } } as unknown as Change, parts, { done: true });
+      return sessionBytes.usedBy(ACME);
+    };
+    const changing = (act: 'complete' | 'retrieve') => {
+      const parts = { deferred: ['d', null, null, act === 'complete' ? 'x'.repeat(3_000) : null] };
+      return [{ deferred: { id: 'd', act } } as unknown as Change, parts as unknown as Parts] as const;
+    };
+    const apply = (sessionBytes: OpenSessionBytes, act: 'complete' | 'retrieve') =>
+      sessionBytes.record(ACME, ...changing(act), { done: true });
+
+    it('needs room for the credentials that complete it, and for nothing when they are retrieved', () => {
+      expect(bytesToReserve(...changing('complete'))).to.equal(3_000);
+      expect(bytesToReserve(...changing('retrieve'))).to.equal(0);
+    });
+
+    it('counts its credentials once although a read returns them before the change is recorded', async () => {
+      const sessionBytes = new OpenSessionBytes(new Table(), 100_000, START);
+      const promised = await promise(sessionBytes);
+      sessionBytes.observeDeferred(row('ready', 'x'.repeat(3_000)));
+      apply(sessionBytes, 'complete');
+      expect(sessionBytes.usedBy(ACME)).to.equal(promised + 3_000);
+      apply(sessionBytes, 'retrieve');
+      expect(sessionBytes.usedBy(ACME)).to.equal(0);
+    });
+
+    it('frees its credentials although a read returns an earlier state', async () => {
+      const sessionBytes = new OpenSessionBytes(new Table(), 100_000, START);
+      const promised = await promise(sessionBytes);
+      apply(sessionBytes, 'complete');
+      sessionBytes.observeDeferred(row('pending'));
+      expect(sessionBytes.usedBy(ACME)).to.equal(promised + 3_000);
+      apply(sessionBytes, 'retrieve');
+      expect(sessionBytes.usedBy(ACME)).to.equal(0);
+    });
+
+    it('is free although a read returns its end before the change is recorded', async () => {
+      const sessionBytes = new OpenSessionBytes(new Table(), 100_000, START);
+      await promise(sessionBytes);
+      apply(sessionBytes, 'complete');
+      sessionBytes.observeDeferred(row('retrieved'));
+      apply(sessionBytes, 'retrieve');
+      expect(sessionBytes.usedBy(ACME)).to.equal(0);
+    });
+
+    it('is free where another process has completed it', async () => {
+      const table = new Table();
+      const [one, other] = [new OpenSessionBytes(table, 100_000, START), new OpenSessionBytes(table, 100_000, START)];
+      await promise(one);
+      await one.flush();
+      await other.reserve(ACME, 0, at(0));
+      other.observeDeferred(row('pending'));
+      apply(other, 'complete');
+      await other.flush();
+      one.observeDeferred(row('ready', 'x'.repeat(3_000)));
+      apply(one, 'retrieve');
+      await one.flush();
+      expect(table.sum(ACME, START)).to.equal(0);
+    });
+  });
+
+  it('forgets what it counted, also while a flush is in progress that fails', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 8_000, START);
+    await open(sessionBytes, 'a');
+    await sessionBytes.flush();
+    await open(sessionBytes, 'b');
+    const add = table.add.bind(table);
+    table.add = async () => {
+      sessionBytes.forget();
+      throw new StoreUnavailable();
+    };
+    expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailable);
+    table.add = add;
+    table.rows.clear();
+    expect(sessionBytes.usedBy(ACME)).to.equal(0);
+    complete(sessionBytes, 'a');
+    await open(sessionBytes, 'c');
+    await sessionBytes.flush();
+    expect([sessionBytes.usedBy(ACME), table.sum(ACME, START)]).to.deep.equal([2_000, 2_000]);
+  });
+
+  it('forgets sums that a flush in progress has read', async () => {
+    const table = new Table();
+    const sessionBytes = new OpenSessionBytes(table, 8_000, START);
+    await open(sessionBytes, 'a');
+    const add = table.add.bind(table);
+    table.add = async (...values) => {
+      const sums = await add(...values);
+      sessionBytes.forget();
+      table.rows.clear();
+      return sums;
+    };
+    await sessionBytes.flush();
+    table.add = add;
+    expect(sessionBytes.usedBy(ACME)).to.equal(0);
+    await open(sessionBytes, 'b');
+    expect(sessionBytes.usedBy(ACME)).to.equal(2_000);
+  });
+
   it('keeps what it could not write, and writes it later', async () => {
     const table = new Table();
-    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
     table.isReachable = false;
     expect(await codeOf(sessionBytes.flush())).to.be.instanceOf(StoreUnavailable);
@@ -207,7 +311,7 @@ describe('OpenSessionBytes', () => {
 
   it('writes what was counted when it closes', async () => {
     const table = new Table();
-    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a');
     await sessionBytes.close();
     expect(table.sum(ACME, START)).to.equal(2_000);
@@ -215,7 +319,7 @@ describe('OpenSessionBytes', () => {
 
   it('moves the bytes of a session whose expiry changes', async () => {
     const table = new Table();
-    const sessionBytes = new OpenSessionBytes(table, 8_000);
+    const sessionBytes = new OpenSessionBytes(table, 8_000, START);
     await open(sessionBytes, 'a', { minutes: 60 });
     const change = { session: { id: 'a' as SessionId, endsAt: at(2) } } as Change;
     sessionBytes.record(ACME, change, { session: [] } as unknown as Parts, {
@@ -237,7 +341,7 @@ describe('OpenSessionBytes', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const table = new Table();
-        const processes = [0, 1].map(() => new OpenSessionBytes(table, 1_000_000));
+        const processes = [0, 1].map(() => new OpenSessionBytes(table, 1_000_000, START));
         const opened = new Set<number>();
         const ended = new Set<number>();
         let minute = 0;
@@ -262,8 +366,7 @@ describe('OpenSessionBytes', () => {
           expect(sessionBytes.usedBy(ACME)).to.be.at.least(0);
         }
         for (const sessionBytes of [...processes, ...processes]) await sessionBytes.flush();
-        for (const session of opened)
-          if (!ended.has(session)) complete(processes[0] as never, String(session));
+        for (const session of opened) if (!ended.has(session)) complete(processes[0] as never, String(session));
         for (const sessionBytes of [...processes, ...processes]) await sessionBytes.flush();
         expect(table.sum(ACME, at(minute).getTime())).to.equal(0);
         expect(table.sum(ACME, at(last + 20).getTime())).to.equal(0);
@@ -276,22 +379,17 @@ describe('OpenSessionBytes', () => {
 describe('expiryBucket', () => {
   it('ends at the expiry or later, by a minute or 2 % of the lifetime at most', () => {
     fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: 4e12 }),
-        fc.integer({ min: 1, max: 315_360_000_000 }),
-        (createdAt, lifetime) => {
-          const late = expiryBucket(createdAt, createdAt + lifetime) - (createdAt + lifetime);
-          expect(late).to.be.within(0, Math.max(MINUTE, lifetime / 50));
-        },
-      ),
+      fc.property(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 315_360_000_000 }), (createdAt, lifetime) => {
+        const late = expiryBucket(createdAt, createdAt + lifetime) - (createdAt + lifetime);
+        expect(late).to.be.within(0, Math.max(MINUTE, lifetime / 50));
+      }),
     );
   });
 
   it('leaves few buckets to a tenant whose sessions live for different times', () => {
     const day = 86_400_000;
     const buckets = new Set<number>();
-    for (let lifetime = 1_000; lifetime <= 30 * day; lifetime += 10_000)
-      buckets.add(expiryBucket(START, START + lifetime));
+    for (let lifetime = 1_000; lifetime <= 30 * day; lifetime += 10_000) buckets.add(expiryBucket(START, START + lifetime));
     expect(buckets.size).to.be.below(800);
   });
 });

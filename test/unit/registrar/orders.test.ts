@@ -1,21 +1,17 @@
 import { expect } from 'chai';
 import { RegistrarError, type RegistrarFault } from '../../../application/ports/registrar.ts';
-import {
-  AccessCertificateOrder,
-  ObtainAccessCertificate,
-} from '../../../application/registrar/obtain-access-certificate.ts';
+import { AccessCertificateOrder, ObtainAccessCertificate } from '../../../application/registrar/obtain-access-certificate.ts';
+import { RegistrationCertificateVerifier } from '../../../application/registrar/registration-certificate-verifier.ts';
 import {
   ObtainRegistrationCertificate,
   RegistrationCertificateOrder,
-} from '../../../application/registrar/obtain-registration-certificate.ts';
-import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
+} from '../../../application/verification/obtain-registration-certificate.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
 import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
 import { makeJwt } from '../../support/raw-wallet.ts';
 import { type Certified, certify, certifyKey } from '../../support/test-certificates.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
-import { ACME } from '../administration/world.ts';
-import { query } from '../verification-flow/kit.ts';
+import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
+import { query } from '../verification/kit.ts';
 
 const LOGIN = {
   registrarUrl: 'https://registrar.example',
@@ -42,8 +38,7 @@ describe('At the registrar of a tenant', () => {
   let world: AdministrationWorld;
   let root: Certified;
   let signer: Certified;
-  const caller = (allowed: string[] | null = null) =>
-    world.caller(['registrar:manage'], { allowedPresentationConfigs: allowed });
+  const caller = (allowed: string[] | null = null) => world.caller(['registrar:manage'], { allowedPresentationConfigs: allowed });
   const hasLogin = (changes: object = {}) =>
     world.store.prepare(`a login ${JSON.stringify(changes)}`, () =>
       world.write((own) => {
@@ -72,10 +67,7 @@ describe('At the registrar of a tenant', () => {
     let leaf: string | undefined;
     const chainOf = (id = 'access') => world.store.forTenant(ACME, ({ keyChains }) => keyChains.get(id));
     const order = (changes: object = {}) =>
-      new ObtainAccessCertificate(world).execute(
-        caller(),
-        AccessCertificateOrder.parse({ keyChainId: 'access', ...changes }),
-      );
+      new ObtainAccessCertificate(world).execute(caller(), AccessCertificateOrder.parse({ keyChainId: 'access', ...changes }));
     const certificateFor = async (id = 'access', until?: string) => {
       const { publicJwk } = (await chainOf(id)).active.key;
       const options = { name: 'Acme', by: root, ...(until !== undefined && { until }) };
@@ -207,13 +199,10 @@ describe('At the registrar of a tenant', () => {
       return makeJwt(by, header, body);
     };
     const order = (wanted: object, allowed: string[] | null = null) => {
-      const statusChecker = { check: async () => {} };
-      const registrationCertificateChecker = new RegistrationCertificateChecker({ ...world, statusChecker });
-      const ports = { ...world, registrationCertificateChecker };
-      return new ObtainRegistrationCertificate(ports).execute(
-        caller(allowed),
-        RegistrationCertificateOrder.parse(wanted),
-      );
+      const statusVerifier = { verify: async () => {} };
+      const registrationCertificateVerifier = new RegistrationCertificateVerifier({ ...world, statusVerifier });
+      const ports = { ...world, registrationCertificateVerifier };
+      return new ObtainRegistrationCertificate(ports).execute(caller(allowed), RegistrationCertificateOrder.parse(wanted));
     };
     const issues = (payload: object = {}, revoked = false) => {
       world.registrar.certificate = {
@@ -263,24 +252,14 @@ describe('At the registrar of a tenant', () => {
 
     const other = { format: 'dc+sd-jwt', meta: { vct_values: ['urn:other:1'] }, claim: [{ path: ['x'] }] };
     const refusals: [string, object, () => unknown, string][] = [
-      [
-        'an unknown configuration',
-        { ...forAge, presentationConfigurationId: 'x' },
-        () => {},
-        'invalid_input presentationConfigurationId',
-      ],
+      ['an unknown configuration', { ...forAge, presentationConfigurationId: 'x' }, () => {}, 'invalid_input presentationConfigurationId'],
       ['an unknown id', { id: 'unknown' }, () => {}, 'invalid_input id'],
       ['one that is revoked', { id: 'known' }, () => issues({}, true), 'invalid_input id'],
       ['a new one that is revoked', forAge, () => issues({}, true), 'invalid_input'],
       ['one that does not cover the query', forAge, () => issues({ credentials: [other] }), 'invalid_input'],
       ['one that has ended', { id: 'known' }, () => issues({ exp: 1 }), 'invalid_input'],
       ['nothing that it is for', { body: {} }, () => {}, 'invalid_input body.credentials'],
-      [
-        'no purpose',
-        forAge,
-        () => hasLogin({ registrationCertificateDefaults: null }),
-        'invalid_input body.privacy_policy',
-      ],
+      ['no purpose', forAge, () => hasLogin({ registrationCertificateDefaults: null }), 'invalid_input body.privacy_policy'],
       [
         'an account without party',
         forAge,

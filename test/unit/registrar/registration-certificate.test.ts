@@ -1,13 +1,15 @@
 import { expect } from 'chai';
 import { assertOfUse } from '../../../application/registrar/certificate-subject.ts';
+import { DcqlQuery } from '../../../domain/dcql/query.ts';
 import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
+import { covers, type RegisteredCredential } from '../../../domain/registrar/coverage.ts';
 import { organizationIdentifiers } from '../../../domain/registrar/organization-identifier.ts';
 import {
+  findTimeProblem,
   isOfSubject,
-  openRegistrationCertificate,
+  parseRegistration,
+  parseRegistrationCertificate,
   RegistrationCertificateRefusal,
-  readRegistrationCertificate,
-  timeFault,
 } from '../../../domain/registrar/registration-certificate.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { certify } from '../../support/test-certificates.ts';
@@ -22,7 +24,7 @@ const jwt = (header: object = {}, payload: object = {}) => {
   const defined = (members: object) => JSON.parse(JSON.stringify(members)) as JsonObject;
   return `${buildSigningInput(defined({ ...HEADER, ...header }), defined({ ...PAYLOAD, ...payload }))}.AA`;
 };
-const read = (payload: object) => readRegistrationCertificate(openRegistrationCertificate(jwt({}, payload)));
+const read = (payload: object) => parseRegistration(parseRegistrationCertificate(jwt({}, payload)));
 const refusalOf = (work: () => unknown): string => {
   try {
     work();
@@ -99,18 +101,18 @@ describe('A registration certificate', () => {
   ];
   for (const [what, header, message] of headers) {
     it(`is refused ${what}`, () => {
-      expect(refusalOf(() => openRegistrationCertificate(jwt(header)))).to.include(message);
+      expect(refusalOf(() => parseRegistrationCertificate(jwt(header)))).to.include(message);
     });
   }
 
   it('may mark what is looked at as critical', () => {
     const header = { crit: ['sigT', 'b64'], sigT: '2026-01-01T00:00:00Z', b64: true };
-    expect(refusalOf(() => openRegistrationCertificate(jwt(header)))).to.equal('accepted');
+    expect(refusalOf(() => parseRegistrationCertificate(jwt(header)))).to.equal('accepted');
   });
 
   it('is refused when it is none', () => {
     for (const text of ['', 'a.b.c', `${jwt()}.x`, 'x'.repeat(70_000)]) {
-      expect(refusalOf(() => openRegistrationCertificate(text))).to.equal('it is no compact JWS');
+      expect(refusalOf(() => parseRegistrationCertificate(text))).to.equal('it is no compact JWS');
     }
   });
 
@@ -140,16 +142,8 @@ describe('A registration certificate', () => {
     ['a credential without format', { credentials: [{ meta: {} }] }, 'its credentials.0.format is'],
     ['claims that are no list', entry({ claims: null }), 'its credentials.0.claims is'],
     ['a claim without path', entry({ claims: [{}] }), 'its credentials.0.claims.0.path is'],
-    [
-      'values that are no list',
-      entry({ claim: [{ ...claim, values: 1 }] }),
-      'credentials.0.claim.0.values is',
-    ],
-    [
-      'two lists of claims',
-      entry({ claim: [claim], claims: [] }),
-      'credentials.0.claim and credentials.0.claims differ',
-    ],
+    ['values that are no list', entry({ claim: [{ ...claim, values: 1 }] }), 'credentials.0.claim.0.values is'],
+    ['two lists of claims', entry({ claim: [claim], claims: [] }), 'credentials.0.claim and credentials.0.claims differ'],
     [
       'two lists of claims in another order',
       entry({ claim: [claim, { path: ['b'] }], claims: [{ path: ['b'] }, claim] }),
@@ -174,7 +168,7 @@ describe('A registration certificate', () => {
   ];
   for (const [what, payload, good] of times) {
     it(`is used ${what}`, () => {
-      expect(timeFault(read(payload), NOW) === undefined).to.equal(good);
+      expect(findTimeProblem(read(payload), NOW) === undefined).to.equal(good);
     });
   }
 });
@@ -233,6 +227,91 @@ describe('The organization of an access certificate', () => {
   for (const [what, identifiers, good] of cases) {
     it(`${good ? 'may' : 'must not'} be ${what}`, () => {
       expect(isOfSubject({ subject: 'A', intermediary: 'B' }, identifiers)).to.equal(good);
+    });
+  }
+});
+
+const META = { vct_values: ['urn:pid:1', 'urn:pid:2'] };
+const PID: RegisteredCredential = {
+  format: 'dc+sd-jwt',
+  meta: META,
+  claims: [{ path: ['given_name'] }, { path: ['address', 'street'] }, { path: ['degrees', null, 'type'] }],
+};
+const MDL_META = { doctype_value: 'org.iso.18013.5.1.mDL' };
+const MDL: RegisteredCredential = {
+  format: 'mso_mdoc',
+  meta: MDL_META,
+  claims: [{ path: ['org.iso.18013.5.1', 'family_name'] }],
+};
+const ADULT: RegisteredCredential = { ...PID, claims: [{ path: ['age'], values: [18, 21] }] };
+const BARE: RegisteredCredential = { format: PID.format, meta: META };
+
+const asked = (...credentials: JsonObject[]) =>
+  DcqlQuery.parse({
+    credentials: credentials.map((credential, index) => ({
+      id: `q${index}`,
+      format: 'dc+sd-jwt',
+      meta: META,
+      ...credential,
+    })),
+  });
+const claims = (...paths: (string | number | null)[][]) => ({ claims: paths.map((path) => ({ path })) });
+const values = (path: string[], ...given: (string | number)[]) => ({ claims: [{ path, values: given }] });
+const licence = { format: 'mso_mdoc', meta: MDL_META, ...claims(['org.iso.18013.5.1', 'family_name']) };
+
+describe('A registration certificate covers', () => {
+  type Case = [string, readonly RegisteredCredential[] | undefined, DcqlQuery];
+  const covered: Case[] = [
+    ['what is registered', [PID], asked(claims(['given_name'], ['address', 'street']))],
+    ['less than is registered', [PID], asked(claims(['address', 'street']))],
+    ['claims in another order', [PID], asked(claims(['address', 'street'], ['given_name']))],
+    ['a wildcard as it is registered', [PID], asked(claims(['degrees', null, 'type']))],
+    ['types in another order', [PID], asked({ meta: { vct_values: ['urn:pid:2', 'urn:pid:1'] } })],
+    ['meta with nothing in it', [{ ...PID, meta: { ...META, a: null } }], asked({ meta: { a: null, ...META } })],
+    ['meta in another order', [{ ...PID, meta: { a: 1, ...META } }], asked({ meta: { ...META, a: 1 } })],
+    ['claims that stand in two entries', [PID, { ...PID, claims: [{ path: ['age'] }] }], asked(claims(['given_name'], ['age']))],
+    ['several queries, each by its entry', [MDL, PID], asked(claims(['given_name']), licence)],
+    ['a query without claims', [PID], asked({})],
+    ['a query without claims by an entry without', [BARE], asked({})],
+    ['registered values', [ADULT], asked(values(['age'], 18))],
+    ['any value of a claim without values', [PID], asked(values(['given_name'], 'Ada'))],
+  ];
+  for (const [what, credentials, query] of covered) {
+    it(what, () => {
+      expect(covers(credentials === undefined ? {} : { credentials }, query)).to.deep.equal({
+        covered: true,
+      });
+    });
+  }
+
+  const NONE = 'no dc+sd-jwt with this meta is registered';
+  const gaps: [...Case, string][] = [
+    ['a claim more', [PID], asked(claims(['given_name'], ['age'])), 'the claim ["age"] is not registered'],
+    ['the whole of which a part is registered', [PID], asked(claims(['address'])), 'the claim ["address"]'],
+    ['a part of another name', [PID], asked(claims(['address', 'city'])), 'the claim ["address","city"]'],
+    ['a position instead of a wildcard', [PID], asked(claims(['degrees', 0, 'type'])), 'the claim'],
+    ['a position instead of a name', [{ ...PID, claims: [{ path: ['a', '0'] }] }], asked(claims(['a', 0])), 'the claim'],
+    ['another type', [PID], asked({ meta: { vct_values: ['urn:other:1'] } }), NONE],
+    ['one type of two', [PID], asked({ meta: { vct_values: ['urn:pid:1'] } }), NONE],
+    ['a type more', [PID], asked({ meta: { vct_values: [...META.vct_values, 'x'] } }), NONE],
+    ['a member of meta more', [PID], asked({ meta: { ...META, more: true } }), NONE],
+    ['another format', [{ ...PID, format: 'mso_mdoc' }], asked(claims(['given_name'])), NONE],
+    ['a second credential', [PID], asked(claims(['given_name']), { meta: { vct_values: ['b'] } }), '"q1"'],
+    ['a licence', [PID], asked(licence), 'no mso_mdoc with this meta is registered'],
+    ['claims of another entry', [MDL, { ...PID, claims: [{ path: ['age'] }] }], asked(claims(['given_name'])), 'the claim'],
+    ['anything by an empty list', [{ ...PID, claims: [] }], asked({}), NONE],
+    ['a claim by an absent list', [BARE], asked(claims(['given_name'])), 'the claim'],
+    ['anything without credentials', undefined, asked({}), NONE],
+    ['anything by an empty registration', [], asked({}), NONE],
+    ['other values', [ADULT], asked(values(['age'], 18, 16)), 'the claim ["age"]'],
+    ['any value where some are registered', [ADULT], asked(claims(['age'])), 'the claim ["age"]'],
+    ['a value of another type', [ADULT], asked(values(['age'], '18')), 'the claim ["age"]'],
+  ];
+  for (const [what, credentials, query, gap] of gaps) {
+    it(`not ${what}`, () => {
+      const coverage = covers(credentials === undefined ? {} : { credentials }, query);
+      expect(coverage).to.include({ covered: false });
+      expect((coverage as { gap: string }).gap).to.include(gap);
     });
   }
 });

@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Registrar, RegistrarError } from '../../../application/ports/registrar.ts';
-import { RegistrationCertificateChecker } from '../../../application/registrar/registration-certificate-checker.ts';
+import { RegistrationCertificateVerifier } from '../../../application/registrar/registration-certificate-verifier.ts';
 import { RegistrationCertificates } from '../../../application/registrar/registration-certificates.ts';
+import { DcqlQuery } from '../../../domain/dcql/query.ts';
 import type { IssuedRegistrationCertificate } from '../../../domain/registrar/registrar-api.ts';
 import type { RegistrationCertificateRequest } from '../../../domain/registrar/registration-certificate-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { DcqlQuery } from '../../../domain/verification/dcql/query.ts';
 import { makeJwt } from '../../support/raw-wallet.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
-import { ACME, World } from '../verification-flow/kit.ts';
+import { ACME, World } from '../verification/kit.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -108,16 +108,16 @@ describe('Registration certificates', () => {
 
   /** What one process remembers. */
   const make = () => {
-    const checker = new RegistrationCertificateChecker(world);
-    const check = checker.check.bind(checker);
-    checker.check = (...question) => {
+    const checker = new RegistrationCertificateVerifier(world);
+    const check = checker.verify.bind(checker);
+    checker.verify = (...question) => {
       checks++;
       return check(...question);
     };
     return new RegistrationCertificates({
       store: world.store,
       registrar,
-      registrationCertificateChecker: checker,
+      registrationCertificateVerifier: checker,
     });
   };
   const configured = async () => (await world.caller()).configured;
@@ -137,8 +137,8 @@ describe('Registration certificates', () => {
     throw new Error('no failure', { cause: thrown });
   };
   const save = async (request: RegistrationCertificateRequest) => {
-    const body = { ...configuration(request), lifeTime: 300 } as Parameters<typeof certificates.check>[1];
-    await certificates.check(await configured(), body, world.clock.now());
+    const body = { ...configuration(request), lifeTime: 300 } as Parameters<typeof certificates.assertUsable>[1];
+    await certificates.assertUsable(await configured(), body, world.clock.now());
   };
   /** Stores copies of the first one, each newer than the one before. */
   const fill = async (count: number) => {
@@ -248,13 +248,7 @@ describe('Registration certificates', () => {
     expect(registrar.asked).to.equal(2);
   });
 
-  for (const status of [
-    null,
-    'revoked',
-    [],
-    { status_list: null },
-    { status_list: { idx: -1, uri: 'urn:x' } },
-  ]) {
+  for (const status of [null, 'revoked', [], { status_list: null }, { status_list: { idx: -1, uri: 'urn:x' } }]) {
     it(`are of no use with the status ${JSON.stringify(status)}, which cannot be read`, async () => {
       registrar.claims = { status };
       expect((await failure()).details.errors?.[0]?.path).to.equal('registrationCert');
@@ -281,7 +275,7 @@ describe('Registration certificates', () => {
     await ask('Age check');
     for (const work of [
       () => ask('Opening an account'),
-      () => certificates.check(euro, { ...of('Opening an account', { id: 'brought' }) } as never, now),
+      () => certificates.assertUsable(euro, { ...of('Opening an account', { id: 'brought' }) } as never, now),
     ]) {
       const thrown = await work().catch((error: unknown) => error as Failure);
       expect((thrown as Failure).details.errors?.[0]?.path).to.equal('purpose');
@@ -335,16 +329,14 @@ describe('Registration certificates', () => {
     await entry();
     await world.store.forTenant(
       ACME,
-      async ({ registrarConfiguration: own }) =>
-        own.put({ ...(await own.get('default')), password: 'another' }),
+      async ({ registrarConfiguration: own }) => own.put({ ...(await own.get('default')), password: 'another' }),
       { by: 'system' },
     );
     await entry();
     expect(registrar.asked, 'the same account').to.equal(1);
     await world.store.forTenant(
       ACME,
-      async ({ registrarConfiguration: own }) =>
-        own.put({ ...(await own.get('default')), username: 'another' }),
+      async ({ registrarConfiguration: own }) => own.put({ ...(await own.get('default')), username: 'another' }),
       { by: 'system' },
     );
     await entry();

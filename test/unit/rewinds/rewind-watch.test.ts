@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import type { NextTerm, Terms } from '../../../application/ports/terms.ts';
 import type { Sighting, Witness } from '../../../application/ports/witness.ts';
-import { checkRewind, RewindRefused } from '../../../application/rewinds/check-rewind.ts';
+import { assertNotRewound, RewindRefused } from '../../../application/rewinds/assert-not-rewound.ts';
 import { RewindWatch } from '../../../application/rewinds/rewind-watch.ts';
 import { type History, type Position, positionOf, type Term } from '../../../domain/rewinds/term.ts';
 
@@ -19,6 +19,9 @@ const first: Term = {
   lostAt: null,
   listFloor: 0,
   witnessedAt: null,
+  witnessedCounter: null,
+  witnessedIdleChecks: null,
+  witnessedBy: null,
 };
 
 /** A database whose past a test writes. */
@@ -37,8 +40,7 @@ class Past implements Terms {
   }
   async count({ counter }: Position) {
     const [newest, ...rest] = this.history.terms;
-    if (newest !== undefined && newest.counter >= counter)
-      this.put({ ...newest, counter: newest.counter + 1 }, ...rest);
+    if (newest !== undefined && newest.counter >= counter) this.put({ ...newest, counter: newest.counter + 1 }, ...rest);
     return this.history;
   }
   async open(next: NextTerm) {
@@ -55,13 +57,14 @@ class Past implements Terms {
     this.put(begun, ...this.history.terms);
     return true;
   }
-  async markLost() {
-    const [newest, ...rest] = this.history.terms;
-    if (newest !== undefined) this.put({ ...newest, lostAt: NOW }, ...rest);
+  async markLost({ termId }: Position) {
+    const terms = this.history.terms.map((term) => (term.id === termId ? { ...term, lostAt: NOW } : term));
+    this.put(...terms);
   }
-  async markWitnessed({ termId }: Position) {
+  async markWitnessed({ termId, counter, idleChecks = 0 }: Position, witnessedBy: string) {
+    const record = { witnessedCounter: counter, witnessedIdleChecks: idleChecks, witnessedBy };
     const terms = this.history.terms.map((term) =>
-      term.id === termId ? { ...term, witnessedAt: NOW } : term,
+      term.id === termId ? { ...term, ...record, witnessedAt: term.witnessedAt ?? NOW } : term,
     );
     this.put(...terms);
   }
@@ -92,6 +95,7 @@ class Past implements Terms {
 
 class Memory implements Witness {
   readonly place = '/data/witness.json';
+  readonly qualifiedPlace = 'pod-1:/data/witness.json';
   all: Sighting[] = [];
   async sightings() {
     return this.all;
@@ -122,11 +126,12 @@ describe('a start on a database', () => {
     terms: Past,
     all: readonly Sighting[],
     accepted?: string,
-    meanwhile: () => Promise<void> = async () => {},
+    meanwhile: (milliseconds: number) => Promise<void> = async () => {},
+    tell: (line: string) => void = nothing,
   ) => {
     const witness = new Memory();
     witness.all = [...all];
-    return checkRewind({ terms, witness, pause: meanwhile }, ADDRESS, accepted).then(
+    return assertNotRewound({ terms, witness, pause: meanwhile, tell }, ADDRESS, accepted).then(
       ({ terms: [newest] }) => newest?.how,
       (error: Error) => {
         if (error instanceof RewindRefused) return error.message;
@@ -144,9 +149,7 @@ describe('a start on a database', () => {
     expect(await start(new Past(), [])).to.equal('begun');
     expect(await start(new Past(), [sighting()])).to.equal('begun');
     expect(await start(new Past(), [sighting({ counter: 4 })])).to.equal('begun');
-    expect(
-      await start(new Past(), [sighting({ lineage: 'elsewhere', address: 'postgres://other' })]),
-    ).to.equal('begun');
+    expect(await start(new Past(), [sighting({ lineage: 'elsewhere', address: 'postgres://other' })])).to.equal('begun');
     expect(await start(moved(), [sighting()]), 'a standby that has everything').to.equal('promoted');
   });
 
@@ -158,11 +161,7 @@ describe('a start on a database', () => {
   /** A process that lives and has seen `seen`. */
   const watching = (past: Past, seen: Term = first) => {
     const history = { ...past.history, terms: [seen] };
-    return new RewindWatch(
-      { terms: past, witness: new Memory(), log: log(), forget: nothing },
-      ADDRESS,
-      history,
-    );
+    return new RewindWatch({ terms: past, witness: new Memory(), log: log(), forget: nothing }, ADDRESS, history);
   };
 
   it('names the file and the remedies where processes kept a record of the database and this machine has none', async () => {
@@ -224,6 +223,152 @@ describe('a start on a database', () => {
     expect(await start(past, [])).to.include('has no record');
   });
 
+  it('waits 30 seconds for the answer of a busy process and says what it waits for', async () => {
+    const past = witnessed();
+    const watch = watching(past);
+    let waitedMs = 0;
+    const lines: string[] = [];
+    const busyUntil = (busyMs: number) => async (milliseconds: number) => {
+      waitedMs += milliseconds;
+      if (waitedMs >= busyMs) await watch.tick();
+    };
+    expect(await start(past, [], undefined, busyUntil(29_000), (line) => lines.push(line))).to.equal('begun');
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include('30 seconds').and.to.include('another process of the service');
+    waitedMs = 0;
+    expect(await start(witnessed(), [], undefined, busyUntil(60_000))).to.include('has no record');
+    expect(waitedMs).to.equal(30_000);
+  });
+
+  it('does not wait any longer once another process misses something', async () => {
+    const past = witnessed();
+    let waits = 0;
+    const message = await start(past, [], undefined, async () => {
+      if (++waits === 3) await past.markLost(positionOf(first));
+    });
+    expect(message).to.include('a process noticed');
+    expect(waits).to.equal(3);
+  });
+
+  describe('with a record that is older than what another process recorded since', () => {
+    const WITNESSED_BY = 'pod-0:/data/witness.json';
+    const past = (change: Partial<Term> = {}) => witnessed({ counter: 9, witnessedCounter: 8, witnessedBy: WITNESSED_BY, ...change });
+    const seen = (counter: number) => [sighting({ counter })];
+
+    it('is refused, names where the newest record is, and goes on by the word of an operator', async () => {
+      for (const counter of [0, 5, 7]) {
+        const message = await start(past(), seen(counter));
+        expect(message, String(counter))
+          .to.include(`/data/witness.json is out of date: it says 100.${counter}`)
+          .and.to.include(`${WITNESSED_BY} recorded 100.8`)
+          .and.to.include('restore fence')
+          .and.to.include('ACCEPT_REWIND=100.9');
+      }
+      expect(await start(past(), seen(5), '100.9')).to.equal('accepted');
+    });
+
+    it('goes on when the record is the newest one, also after a crash before the last change was recorded', async () => {
+      for (const counter of [8, 9]) expect(await start(past(), seen(counter))).to.equal('begun');
+    });
+
+    it('goes on when a process that misses nothing answers', async () => {
+      const database = past();
+      const watch = watching(database, { ...first, counter: 9 });
+      expect(await start(database, seen(5), undefined, () => watch.tick())).to.equal('begun');
+    });
+
+    it('is refused when the only process that lives misses something', async () => {
+      const database = past();
+      const watch = watching(database, { ...first, counter: 12 });
+      expect(await start(database, seen(5), undefined, () => watch.tick())).to.include('ACCEPT_REWIND');
+      expect(database.history.terms[0]?.lostAt).to.equal(NOW);
+    });
+
+    it('asks nobody on a database that one process has for itself', async () => {
+      const database = past();
+      database.moves = false;
+      const open = sinon.spy(database, 'openChallenge');
+      expect(await start(database, seen(5))).to.include('is out of date');
+      expect(open.callCount).to.equal(0);
+    });
+
+    it('is refused where the database is elsewhere', async () => {
+      const database = past();
+      database.moveTo('cluster/2');
+      expect(await start(database, seen(5))).to.include('is out of date');
+      expect(await start(database, seen(8)), 'with the newest record').to.equal('promoted');
+    });
+
+    it('is refused with a record of a former term, unless an operator settled what was before', async () => {
+      const next = { ...first, number: 200, id: 'next', counter: 9, witnessedAt: NOW } as const;
+      for (const [how, outcome] of [
+        ['promoted', 'is out of date'],
+        ['accepted', 'is out of date'],
+        ['fenced', 'is out of date'],
+      ] as const) {
+        const database = new Past();
+        database.put({ ...next, how }, { ...first, counter: 9, witnessedAt: NOW });
+        expect(await start(database, seen(9)), how).to.include(outcome);
+        database.put({ ...next, how, witnessedAt: null }, { ...first, counter: 9, witnessedCounter: 9, witnessedAt: NOW });
+        expect(await start(database, seen(9)), `${how}, not recorded yet`).to.equal(how);
+        expect(await start(database, seen(8)), `${how}, not recorded yet, and an older record`).to.include(
+          how === 'promoted' ? outcome : how,
+        );
+      }
+    });
+
+    it('takes a database over whose earlier release recorded no counter', async () => {
+      expect(await start(past({ witnessedCounter: null, witnessedBy: null }), seen(5))).to.equal('begun');
+    });
+  });
+
+  it('makes other processes stop before an operator’s word is taken, and go on afterwards without what they remember', async () => {
+    const past = new Past();
+    const forget = sinon.spy();
+    const other = new RewindWatch({ terms: past, witness: new Memory(), log: log(), forget }, ADDRESS, past.history);
+    const refusals: (string | undefined)[] = [];
+    const outcome = await start(past, [sighting({ counter: 6 })], '100.6', async () => {
+      await other.tick();
+      refusals.push(other.refusal);
+    });
+    expect(outcome).to.equal('accepted');
+    expect(refusals).to.have.length(1);
+    expect(refusals[0]).to.include('has gone back in time');
+    await other.tick();
+    expect([other.refusal, forget.callCount]).to.deep.equal([undefined, 2]);
+  });
+
+  it('does not go on when another process began a term while an operator’s word was taken', async () => {
+    const past = new Past();
+    past.open = async () => {
+      past.put({ ...first, number: 150, id: 'other', how: 'promoted' }, ...past.history.terms);
+      return false;
+    };
+    const started = start(past, [sighting({ counter: 6 })], '100.6');
+    expect(await started.catch((error: Error) => error.message)).to.include('Start again');
+  });
+
+  it('makes other processes stop when its record proves that something is missing', async () => {
+    const lostAt = async (change: Partial<Sighting>) => {
+      const past = new Past();
+      expect(await start(past, [sighting(change)])).to.include('has gone back in time');
+      return past.history.terms[0]?.lostAt;
+    };
+    expect(await lostAt({ counter: 6 })).to.equal(NOW);
+    expect(await lostAt({ counter: 6, address: 'postgres://other' }), 'a restored copy').to.equal(NOW);
+    expect(await lostAt({ term: 120, termId: 'later' })).to.equal(NOW);
+    const ofCopy = { term: 120, termId: 'later', address: 'postgres://staging' };
+    expect(await lostAt(ofCopy), 'the record is of a copy of this database').to.equal(null);
+  });
+
+  it('makes no other process stop while nothing proves that something is missing', async () => {
+    for (const past of [witnessed(), witnessed({ counter: 9, witnessedCounter: 8 }), moved()]) {
+      const records = past.history.terms[0]?.counter === 9 ? [sighting()] : [];
+      expect(await start(past, records)).to.include('ACCEPT_REWIND');
+      expect(past.history.terms[0]?.lostAt).to.equal(null);
+    }
+  });
+
   const refused: readonly [string, () => Past, readonly Sighting[], string][] = [
     ['that is behind', () => new Past(), [sighting({ counter: 6 })], '100.6'],
     ['that was put back elsewhere', moved, [sighting({ counter: 6 })], '100.6'],
@@ -265,19 +410,99 @@ describe('a process whose database changes', () => {
     watch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
   });
 
-  it('keeps a record outside of the database from the start, and marks each term once', async () => {
+  it('keeps a record outside of the database from the start, and marks each position once', async () => {
     const mark = sinon.spy(past, 'markWitnessed');
     await watch.testify();
+    await watch.tick();
+    await watch.tick();
+    expect(mark.callCount, 'while nothing changes').to.equal(1);
     expect(witness.all).to.deep.equal([sighting()]);
     expect(past.history.terms[0]?.witnessedAt).to.equal(NOW);
     past.changes++;
     await watch.tick();
     await watch.close();
-    expect(mark.callCount).to.equal(1);
+    expect(mark.callCount).to.equal(2);
     past.put({ ...first, number: 200, id: 'fenced', how: 'fenced' }, ...past.history.terms);
     await watch.close();
     expect(witness.all).to.deep.equal([sighting({ term: 200, termId: 'fenced' })]);
     expect(past.history.terms.map(({ witnessedAt }) => witnessedAt)).to.deep.equal([NOW, NOW]);
+  });
+
+  it('marks in the database how far its record is, after the record is written', async () => {
+    await watch.testify();
+    expect(past.history.terms[0]).to.include({
+      witnessedCounter: 5,
+      witnessedBy: 'pod-1:/data/witness.json',
+    });
+    past.changes++;
+    witness.note = async () => {
+      throw new Error('no space left');
+    };
+    await watch.tick();
+    expect(past.history.terms[0]).to.include({ counter: 6, witnessedCounter: 5 });
+    witness.note = Memory.prototype.note;
+    await watch.tick();
+    expect(witness.all).to.deep.equal([sighting({ counter: 6 })]);
+    expect(past.history.terms[0]).to.include({ counter: 6, witnessedCounter: 6 });
+  });
+
+  describe('while it changes nothing', () => {
+    let clock: sinon.SinonFakeTimers;
+    beforeEach(() => {
+      clock = sinon.useFakeTimers({ toFake: ['performance'] });
+      watch = new RewindWatch({ terms: past, witness, log: log(), forget }, ADDRESS, past.history);
+    });
+    afterEach(() => clock.restore());
+    const run = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        clock.tick(1_000);
+        await watch.tick();
+      }
+    };
+
+    it('confirms its record every ten seconds, so that a record of a process that ended becomes older', async () => {
+      await run(30);
+      const [newest] = past.history.terms;
+      expect(newest).to.include({ counter: 5, witnessedCounter: 5, witnessedIdleChecks: 3 });
+      expect(witness.all).to.deep.equal([sighting({ idleChecks: 3 })]);
+      const former = new Memory();
+      former.all = [sighting({ idleChecks: 2 })];
+      const message = await assertNotRewound(
+        { terms: past, witness: former, pause: async () => {}, tell: nothing },
+        ADDRESS,
+        undefined,
+      ).catch((error: Error) => error.message);
+      expect(message).to.include('is out of date: it says 100.5 (check 2)').and.to.include('recorded 100.5 (check 3)');
+    });
+
+    it('goes on with a standby that has all changes and lacks the last confirmation', async () => {
+      await watch.tick();
+      const replicated = past.history;
+      await run(10);
+      expect(past.history.terms[0]?.witnessedIdleChecks).to.equal(1);
+      past.history = { ...replicated, place: 'cluster/2' };
+      await watch.tick();
+      expect(watch.refusal).to.include('has just taken over');
+      expect(past.history.terms[0]).to.include({ how: 'promoted', lostAt: null });
+      await run(4);
+      expect(watch.refusal).to.equal(undefined);
+    });
+
+    it('starts on a standby that has all changes and lacks the last confirmation', async () => {
+      const replicated = past.history;
+      await run(10);
+      past.history = { ...replicated, place: 'cluster/2' };
+      const { terms } = await assertNotRewound({ terms: past, witness, pause: async () => {}, tell: nothing }, ADDRESS, undefined);
+      expect(terms[0]?.how).to.equal('promoted');
+    });
+
+    it('confirms nothing while something is missing', async () => {
+      await run(1);
+      const recorded = witness.all;
+      past.put({ ...first, counter: 4 });
+      await run(30);
+      expect([witness.all, past.history.terms[0]?.witnessedIdleChecks]).to.deep.equal([recorded, null]);
+    });
   });
 
   it('does not mark a term while the record cannot be written', async () => {
@@ -348,10 +573,7 @@ describe('a process whose database changes', () => {
 
   it('does not go on where another process has begun the term', async () => {
     past.moveTo('cluster/2');
-    past.put(
-      { ...first, number: 200, id: 'next', place: 'cluster/2', how: 'promoted' },
-      { ...first, counter: 4 },
-    );
+    past.put({ ...first, number: 200, id: 'next', place: 'cluster/2', how: 'promoted' }, { ...first, counter: 4 });
     await watch.tick();
     expect(watch.refusal).to.include('restore:fence');
   });

@@ -1,22 +1,9 @@
 import { expect } from 'chai';
-import {
-  fencedAt,
-  later,
-  nextNumber,
-  type Position,
-  type Term,
-  type TermBeginning,
-  verdictOn,
-} from '../../../domain/rewinds/term.ts';
+import { fencedAt, later, nextNumber, type Position, type Term, type TermBeginning, verdictOn } from '../../../domain/rewinds/term.ts';
 
 const NOW = new Date('2026-11-24T12:00:00Z');
 const SECONDS = NOW.getTime() / 1000;
-const term = (
-  number: number,
-  counter: number,
-  how: TermBeginning = 'promoted',
-  id = `id-${number}`,
-): Term => ({
+const term = (number: number, counter: number, how: TermBeginning = 'promoted', id = `id-${number}`): Term => ({
   number,
   id,
   lineage: 'service',
@@ -27,6 +14,9 @@ const term = (
   lostAt: null,
   listFloor: 0,
   witnessedAt: null,
+  witnessedCounter: null,
+  witnessedIdleChecks: null,
+  witnessedBy: null,
 });
 const seen = (number: number, counter: number, termId = `id-${number}`): Position => ({
   lineage: 'service',
@@ -56,6 +46,10 @@ describe('the history of a database', () => {
     });
   }
 
+  it('has an unchanged position although it does not know how often that was confirmed', () => {
+    expect(verdictOn({ terms: [term(5, 8)] }, { ...seen(5, 8), idleChecks: 7 })).to.equal('whole');
+  });
+
   it('has a next term that is later than all that are known, and than those that are lost', () => {
     expect(nextNumber({ terms: [term(5, 1)], now: NOW })).to.equal(SECONDS);
     expect(nextNumber({ terms: [term(SECONDS, 1)], now: NOW })).to.equal(SECONDS + 1);
@@ -66,12 +60,14 @@ describe('the history of a database', () => {
     expect(later(seen(5, 9), seen(6, 1))).to.deep.equal(seen(6, 1));
     expect(later(seen(6, 1), seen(5, 9))).to.deep.equal(seen(6, 1));
     expect(later(seen(6, 1), seen(6, 2))).to.deep.equal(seen(6, 2));
+    const checked = { ...seen(6, 1), idleChecks: 3 };
+    expect(later(seen(6, 1), checked)).to.equal(checked);
+    expect(later(checked, { ...checked, idleChecks: 2 })).to.equal(checked);
+    expect(later(checked, seen(6, 2))).to.deep.equal(seen(6, 2));
   });
 
   it('tells when something was ended last', () => {
     expect(fencedAt({ terms: [term(5, 1, 'accepted')] })).to.equal(undefined);
-    expect(fencedAt({ terms: [term(9, 1), term(7, 1, 'fenced'), term(5, 1, 'fenced')] })).to.deep.equal(
-      new Date(7_000),
-    );
+    expect(fencedAt({ terms: [term(9, 1), term(7, 1, 'fenced'), term(5, 1, 'fenced')] })).to.deep.equal(new Date(7_000));
   });
 });

@@ -1,55 +1,45 @@
 import { createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
-import {
-  type OfferStanding,
-  offerPageId,
-  readOfferPageId,
-  standingOf,
-} from '../../../domain/sessions/offer-page.ts';
-import type { Session } from '../../../domain/sessions/session.ts';
+import sinon from 'sinon';
+import { ShowOfferPage } from '../../../application/offer-pages/show-offer-page.ts';
+import { type OfferStanding, offerPageId, parseOfferPageId, standingOf } from '../../../domain/sessions/offer-page.ts';
+import type { IssuanceRequest, Session, SessionStatus } from '../../../domain/sessions/session.ts';
 import { namesIn } from '../../../domain/sessions/session-search.ts';
 import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
-import { aSession, aWorld } from '../administration/world.ts';
+import { aSession, aWorld } from '../administrators.ts';
+import { ACME } from '../verification/kit.ts';
+import { anOffer, endOf, WalletWorld } from '../wallet-kit.ts';
 
-const ACME = 'acme' as TenantId;
 const KEYS = ['one', 'two', 'three'].map((text) => createSecretKey(Buffer.from(text.repeat(11))));
 const [FIRST, SECOND, THIRD] = KEYS as [(typeof KEYS)[0], (typeof KEYS)[0], (typeof KEYS)[0]];
 const ID = 'Zm9vYmFyYmF6cXV4cXV1eA' as PublicId;
 
 describe('The name of an offer page', () => {
+  const ACME = 'acme' as TenantId;
+
   it('leads to what it was made for, also under a former key', () => {
     const page = offerPageId(FIRST, ACME, ID);
-    expect(readOfferPageId([FIRST], ACME, page)).to.equal(ID);
-    expect(readOfferPageId([SECOND, FIRST], ACME, page)).to.equal(ID);
-    expect(readOfferPageId([SECOND, THIRD], ACME, page)).to.equal(undefined);
-    expect(readOfferPageId([], ACME, page)).to.equal(undefined);
+    expect(parseOfferPageId([FIRST], ACME, page)).to.equal(ID);
+    expect(parseOfferPageId([SECOND, FIRST], ACME, page)).to.equal(ID);
+    expect(parseOfferPageId([SECOND, THIRD], ACME, page)).to.equal(undefined);
+    expect(parseOfferPageId([], ACME, page)).to.equal(undefined);
   });
 
   it('leads nowhere for another tenant, and where any character is another one', () => {
     const page = offerPageId(FIRST, ACME, ID);
-    expect(readOfferPageId([FIRST], 'acm' as TenantId, page)).to.equal(undefined);
+    expect(parseOfferPageId([FIRST], 'acm' as TenantId, page)).to.equal(undefined);
     // Two names that would read as one without what stands between them.
     const shifted = offerPageId(FIRST, 'acme a' as TenantId, 'b' as PublicId);
-    expect(readOfferPageId([FIRST], ACME, shifted.replace(/^b/, 'a b'))).to.equal(undefined);
+    expect(parseOfferPageId([FIRST], ACME, shifted.replace(/^b/, 'a b'))).to.equal(undefined);
     for (let at = 0; at < page.length; at++) {
       for (const other of ['A', '_', '.', '%']) {
         if (page[at] === other) continue;
         const changed = page.slice(0, at) + other + page.slice(at + 1);
-        expect(readOfferPageId([FIRST], ACME, changed), changed).to.equal(undefined);
+        expect(parseOfferPageId([FIRST], ACME, changed), changed).to.equal(undefined);
       }
     }
-    for (const text of [
-      '',
-      '.',
-      ID,
-      `${ID}.`,
-      `${page}A`,
-      `${page}=`,
-      ` ${page}`,
-      `${page}\n`,
-      'x'.repeat(10_000),
-    ]) {
-      expect(readOfferPageId([FIRST], ACME, text), text.slice(0, 40)).to.equal(undefined);
+    for (const text of ['', '.', ID, `${ID}.`, `${page}A`, `${page}=`, ` ${page}`, `${page}\n`, 'x'.repeat(10_000)]) {
+      expect(parseOfferPageId([FIRST], ACME, text), text.slice(0, 40)).to.equal(undefined);
     }
   });
 
@@ -70,11 +60,7 @@ describe('What the page of an offer says', () => {
     ['a wallet has answered', { status: 'fetched', claimedAt: new Date(0) }, 'used'],
     ['nobody took in time', { status: 'active', expiresAt: new Date(0) }, 'expired'],
     ['was marked as expired', { status: 'expired' }, 'expired'],
-    [
-      'was cancelled',
-      { status: 'failed', outcome: { failure: { code: 'cancelled', message: 'x' } } },
-      'cancelled',
-    ],
+    ['was cancelled', { status: 'failed', outcome: { failure: { code: 'cancelled', message: 'x' } } }, 'cancelled'],
     ['failed for another reason', { status: 'failed', outcome: null }, 'over'],
     ['has lost what it was about', { status: 'active', request: null }, 'over'],
   ];
@@ -83,4 +69,67 @@ describe('What the page of an offer says', () => {
       expect(standingOf(aSession(clock, 1, { request, ...changes }), clock.now())).to.equal(standing);
     });
   }
+});
+
+const NOBODY = 'nobody' as TenantId;
+
+describe('The page of an offer or a request', () => {
+  let world: WalletWorld;
+  before(async () => {
+    world = await WalletWorld.open();
+  });
+  afterEach(() => sinon.restore());
+
+  const pageOf = ({ publicId }: { readonly publicId: PublicId }, tenantId = ACME) => {
+    const [key] = world.settings.nonceKeys;
+    if (key === undefined) throw new Error('no key');
+    return offerPageId(key, tenantId, publicId);
+  };
+  const show = (page: string, tenantId = ACME) => new ShowOfferPage(world).execute(tenantId, page);
+  const end = ({ id }: Session, to: SessionStatus, code?: string) => {
+    const change = { id, anytime: ['active', 'fetched'], to } as const;
+    const outcome = code === undefined ? {} : { outcome: { failure: { code, message: '' } } };
+    return world.store.commit(ACME, { session: { ...change, ...outcome } as never }, world.clock.now());
+  };
+
+  it('invites to what can still be taken, and changes nothing', async () => {
+    const { session } = await anOffer(world);
+    const commit = sinon.spy(world.store, 'commit');
+    const page = await show(pageOf(session));
+    const { offerUrl } = session.request as IssuanceRequest;
+    expect(page).to.deep.include({ standing: 'open', kind: 'issuance' });
+    expect(page.standing === 'open' && page.invitation.link).to.equal(offerUrl);
+    expect(commit.callCount).to.equal(0);
+    expect((await world.session(session.id)).status).to.equal('active');
+  });
+
+  it('is had by its whole address alone, and at its own tenant', async () => {
+    const { session } = await anOffer(world);
+    const page = pageOf(session);
+    for (const [address, tenantId] of [
+      [session.publicId, ACME],
+      [`${session.publicId}.${'A'.repeat(22)}`, ACME],
+      [pageOf(session, NOBODY), ACME],
+      [page, NOBODY],
+    ] as const)
+      expect(await endOf(show(address, tenantId))).to.equal('not_found');
+  });
+
+  it('says how it stands, and nothing else, once it is over', async () => {
+    const ENDS = [
+      ['completed', undefined, 'used'],
+      ['failed', 'cancelled', 'cancelled'],
+      ['failed', 'claims_unavailable', 'over'],
+    ] as const;
+    for (const [status, code, standing] of ENDS) {
+      const { session } = await anOffer(world);
+      await end(session, status, code);
+      const page = await show(pageOf(session));
+      expect(Object.keys(page).sort(), standing).to.deep.equal(['look', 'standing']);
+      expect(page.standing).to.equal(standing);
+    }
+    const { session } = await anOffer(world, { expiresIn: 60 });
+    const late = await world.later(60, () => show(pageOf(session)));
+    expect(late.standing).to.equal('expired');
+  });
 });

@@ -1,12 +1,23 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { Failure } from '../../../domain/shared/failure.ts';
-import { parseWritten, readWritten } from '../../../domain/shared/read-written.ts';
+import { closestName, unknownMember } from '../../../domain/shared/closest-name.ts';
+import { defined } from '../../../domain/shared/defined.ts';
+import { collectFieldErrors, Failure, invalidFields, invalidInput } from '../../../domain/shared/failure.ts';
+import {
+  assertNothingContradicts,
+  assertWithin,
+  contradictions,
+  type Finding,
+  PROFILES,
+  type Profile,
+  warningsOf,
+} from '../../../domain/shared/finding.ts';
+import { parseWritten, safeParseWritten } from '../../../domain/shared/parse-written.ts';
 import { written } from '../../../domain/shared/written.ts';
 
 /** What its author is told of a member `x`. */
 const told = (schema: z.ZodType, value: unknown) => {
-  const read = readWritten(z.object({ x: schema }), { x: value });
+  const read = safeParseWritten(z.object({ x: schema }), { x: value });
   return 'errors' in read ? read.errors.map(({ path, message }) => `${path}: ${message}`) : ['taken'];
 };
 
@@ -33,19 +44,9 @@ describe('The faults of a document', () => {
     ['a text that is too short', z.string().min(2, 'two at least'), 'a', ['x: two at least']],
     ['a member below', Nested, { inner: {} }, ['x.inner.id: is missing']],
     ['two kinds of which none fits', z.union([z.string(), z.null()]), 1, ['x: expected string or null']],
-    [
-      'three kinds of which none fits',
-      z.union([z.string(), z.null(), z.boolean()]),
-      1,
-      ['x: expected string, null or boolean'],
-    ],
+    ['three kinds of which none fits', z.union([z.string(), z.null(), z.boolean()]), 1, ['x: expected string, null or boolean']],
     ['one kind said twice', z.union([z.string(), z.string().max(3)]), 1, ['x: expected string']],
-    [
-      'a table or a text',
-      z.union([z.string(), z.record(z.string(), z.string())]),
-      1,
-      ['x: expected string or object'],
-    ],
+    ['a table or a text', z.union([z.string(), z.record(z.string(), z.string())]), 1, ['x: expected string or object']],
     ['a value of several', z.union([z.literal(['a', 'b']), z.null()]), 'c', ['x: expected a, b or null']],
     [
       'alternatives that word their own faults',
@@ -53,58 +54,23 @@ describe('The faults of a document', () => {
       'c',
       ['x: expected begins with a or begins with b'],
     ],
-    [
-      'a choice that words its own fault',
-      z.union([z.string(), z.null()], { error: 'a text or nothing' }),
-      1,
-      ['x: a text or nothing'],
-    ],
-    [
-      'the alternative that was meant',
-      z.union([z.string(), Named]),
-      { name: 1 },
-      ['x.name: expected string, not number'],
-    ],
+    ['a choice that words its own fault', z.union([z.string(), z.null()], { error: 'a text or nothing' }), 1, ['x: a text or nothing']],
+    ['the alternative that was meant', z.union([z.string(), Named]), { name: 1 }, ['x.name: expected string, not number']],
     ['a text that is too short', z.string().min(2), 'x', ['x: has to have at least 2 characters']],
     ['a list that is too long', z.array(z.number()).max(1), [1, 2], ['x: has to have at most 1 entries']],
     ['a number that is too large', z.number().max(5), 6, ['x: has to be at most 5']],
     ['a word that is none of several', z.enum(['a', 'b']), 'c', ['x: expected one of a, b']],
-    [
-      'a list where there is to be an object',
-      z.record(z.string(), z.string()),
-      [],
-      ['x: expected object, not array'],
-    ],
-    [
-      'the alternative that was meant, below',
-      z.union([z.string(), Nested]),
-      { inner: {} },
-      ['x.inner.id: is missing'],
-    ],
-    [
-      'two objects of which none was meant',
-      z.union([Named, Counted]),
-      {},
-      ['x: expected object with name or object with count'],
-    ],
-    [
-      'an object that needs nothing',
-      z.union([z.string(), written({ a: z.string().optional() })]),
-      1,
-      ['x: expected string or object'],
-    ],
+    ['a list where there is to be an object', z.record(z.string(), z.string()), [], ['x: expected object, not array']],
+    ['the alternative that was meant, below', z.union([z.string(), Nested]), { inner: {} }, ['x.inner.id: is missing']],
+    ['two objects of which none was meant', z.union([Named, Counted]), {}, ['x: expected object with name or object with count']],
+    ['an object that needs nothing', z.union([z.string(), written({ a: z.string().optional() })]), 1, ['x: expected string or object']],
     [
       'the alternative that was meant, with a member that it does not know',
       z.union([z.string(), Named]),
       { name: 1, nam: 'x' },
       ['x.name: expected string, not number', 'x.nam: there is no such member; did you mean name?'],
     ],
-    [
-      'an alternative of which nothing is there',
-      z.union([z.string(), Named]),
-      {},
-      ['x: expected string or object with name'],
-    ],
+    ['an alternative of which nothing is there', z.union([z.string(), Named]), {}, ['x: expected string or object with name']],
     [
       'a member that neither of two open alternatives knows',
       z.union([written({ a: z.string().optional() }), written({ b: z.string().optional() })]),
@@ -133,10 +99,7 @@ describe('The faults of a document', () => {
       'a member that no alternative knows, with the name that was near',
       z.union([Named, Counted]),
       { nam: 'a' },
-      [
-        'x: expected object with name or object with count',
-        'x.nam: there is no such member; did you mean name?',
-      ],
+      ['x: expected object with name or object with count', 'x.nam: there is no such member; did you mean name?'],
     ],
     [
       'a member that no object knows, where something else would do',
@@ -160,7 +123,7 @@ describe('The faults of a document', () => {
   });
 
   it('name two names of one thing before all else', () => {
-    const read = readWritten(z.object({ keyChainId: z.string() }), { certId: 'a', keyChainId: 'b' });
+    const read = safeParseWritten(z.object({ keyChainId: z.string() }), { certId: 'a', keyChainId: 'b' });
     expect('errors' in read && read.errors.map(({ path }) => path)).to.deep.equal(['certId']);
   });
 
@@ -170,21 +133,18 @@ describe('The faults of a document', () => {
   });
 
   it('name the values of what tells alternatives apart', () => {
-    const kinds = z.discriminatedUnion('kind', [
-      z.object({ kind: z.literal('a') }),
-      z.object({ kind: z.literal('b'), size: z.number() }),
-    ]);
+    const kinds = z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b'), size: z.number() })]);
     expect(told(kinds, { kind: 'b' })).to.deep.equal(['x.size: is missing']);
     expect(told(kinds, { kind: 'c' })).to.have.length(1);
     expect(told(kinds, { kind: 'c' })[0]).to.match(/^x\.kind: .*'a' \| 'b'/);
   });
 
   it('are fifty at most', () => {
-    const read = readWritten(z.array(z.string()), Array(80).fill(1));
+    const read = safeParseWritten(z.array(z.string()), Array(80).fill(1));
     expect('errors' in read && read.errors).to.have.length(50);
     const many = z.object({ x: z.array(Named) });
     const value = { x: Array(30).fill({ name: 'a', b: 1, c: 2 }) };
-    const written = readWritten(many, value);
+    const written = safeParseWritten(many, value);
     expect('errors' in written && written.errors).to.have.length(50);
   });
 
@@ -194,5 +154,139 @@ describe('The faults of a document', () => {
       .to.throw(Failure, 'name: is missing')
       .with.property('code', 'invalid_input');
     expect(parseWritten(z.array(z.string()), ['a']), 'of what is no object').to.deep.equal(['a']);
+  });
+});
+
+const WARNING = {
+  profileRule: 'HAIP 1.0 section 5',
+  member: 'x',
+  concerns: 'wallets',
+  message: 'they refuse it',
+  change: 'leave it out',
+};
+const REFUSED: Finding = { ...WARNING, refusedBy: ['haip'] };
+const FAULT = { path: 'x', message: 'profile haip (HAIP 1.0 section 5): they refuse it; leave it out' };
+
+describe('What was found of a configuration', () => {
+  it('is refused by the profile that says so, and by no other rule', () => {
+    expect(contradictions([REFUSED, WARNING], 'haip')).to.deep.equal([FAULT]);
+    expect(contradictions([REFUSED, WARNING], null)).to.deep.equal([]);
+    expect(() => assertWithin('haip', [REFUSED])).to.throw(Failure, `x: ${FAULT.message}`);
+    for (const [profile, findings] of [
+      [null, [REFUSED]],
+      ['haip', [WARNING]],
+      ['haip', []],
+    ] as const) {
+      expect(() => assertWithin(profile, findings)).to.not.throw();
+    }
+  });
+
+  it('is a warning of a tenant with a profile, with the section of HAIP', () => {
+    const { profileRule: rule, ...others } = WARNING;
+    for (const profile of PROFILES)
+      expect(warningsOf([REFUSED, WARNING], profile)).to.deep.equal([
+        { rule, ...others },
+        { rule, ...others },
+      ]);
+  });
+
+  it('is no warning of a tenant without a profile if only HAIP demands it', () => {
+    expect(warningsOf([REFUSED, WARNING], null)).to.deep.equal([]);
+  });
+
+  it('is a warning of every tenant if another rule demands it, and names HAIP under a profile only', () => {
+    const rule = 'OpenID4VP 1.0 section 14.3';
+    const shared: Finding = { ...REFUSED, rule };
+    const ruleOf = (profile: Profile | null) => warningsOf([shared], profile).map((each) => each.rule);
+    expect(ruleOf(null)).to.deep.equal([rule]);
+    expect(ruleOf('haip')).to.deep.equal([`HAIP 1.0 section 5, ${rule}`]);
+    const [fault] = contradictions([shared], 'haip');
+    expect(fault?.message).to.match(/^profile haip \(HAIP 1\.0 section 5, OpenID4VP 1\.0 section 14\.3\): /);
+  });
+
+  it('keeps a tenant from taking a profile on, fifty faults at a time', () => {
+    expect(() => assertNothingContradicts('haip', [])).to.not.throw();
+    try {
+      assertNothingContradicts('haip', Array(60).fill(FAULT));
+      expect.fail('taken');
+    } catch (error) {
+      expect(error).to.be.instanceOf(Failure);
+      const { code, details } = error as Failure;
+      expect([code, details.errors?.length]).to.deep.equal(['conflict', 50]);
+    }
+  });
+});
+
+describe('A failure', () => {
+  it('says what its caller may know, and its code where that is nothing', () => {
+    expect(new Failure('conflict', 'taken already')).to.deep.include({
+      message: 'taken already',
+      details: { message: 'taken already' },
+    });
+    expect(new Failure('conflict').message).to.equal('conflict');
+    expect(new Failure('conflict', { retryAfterSeconds: 1 }).message).to.equal('conflict');
+  });
+
+  it('may have what is defined and nothing else', () => {
+    expect(defined({ a: undefined, b: null, c: 0 })).to.deep.equal({ b: null, c: 0 });
+    expect(defined({ a: undefined })).to.not.have.property('a');
+  });
+});
+
+describe('The faults of fields', () => {
+  it('are said in the message, of a field or of the whole', () => {
+    const missing = { path: 'a.b', message: 'is missing' };
+    expect(invalidFields([missing]).message).to.equal('a.b: is missing');
+    expect(invalidFields([missing, { path: 'c', message: 'is unknown' }]).message).to.equal('a.b: is missing. Also c: is unknown');
+    expect(invalidFields([{ path: '', message: 'is missing' }]).message).to.equal('is missing');
+    expect(invalidFields([]).message).to.equal('invalid');
+  });
+
+  it('are gathered below what was looked at', () => {
+    const refuse = (error: Error) => () => {
+      throw error;
+    };
+    expect(collectFieldErrors(refuse(invalidInput('claims.a', 'no')), 'claims')).to.deep.equal([{ path: '.a', message: 'no' }]);
+    expect(collectFieldErrors(refuse(new Failure('conflict', 'no')))).to.deep.equal([]);
+    expect(collectFieldErrors(() => 'fine')).to.deep.equal([]);
+    expect(() => collectFieldErrors(refuse(new TypeError('a mistake')))).to.throw(TypeError, 'a mistake');
+  });
+});
+
+describe('The name that was meant', () => {
+  for (const [name, known, meant] of [
+    ['txCode', ['name', 'tx_code'], 'tx_code'],
+    ['claim', ['claims'], 'claims'],
+    ['nam', ['name'], 'name'],
+    ['namme', ['name'], 'name'],
+    ['nane', ['name'], 'name'],
+    ['nmae', ['name'], 'name'],
+    ['coluor', ['colour', 'color'], 'colour'],
+    ['credentail', ['credential'], 'credential'],
+    ['crdentail', ['credential'], 'credential'],
+    ['lifetim', ['lifetimes', 'life_time'], 'lifetimes'],
+    ['credentiel', ['credentia', 'credential', 'credentiol'], 'credential'],
+  ] as const) {
+    it(`of ${name} is ${meant}`, () => expect(closestName(name, known)).to.equal(meant));
+  }
+
+  for (const [name, known] of [
+    ['ab', 'ac'],
+    ['id', 'idx'],
+    ['cxmd', 'cyxd'],
+    ['cmxd', 'cxyd'],
+    ['mane', 'name'],
+    ['colours', 'flavour'],
+    ['crdetail', 'credential'],
+    ['name', 'nickname'],
+    ['x', 'y'],
+  ] as const) {
+    it(`of ${name} is not ${known}`, () => expect(closestName(name, [known])).to.equal(undefined));
+  }
+
+  it('is asked about where there is one', () => {
+    expect(unknownMember('nam', ['name'])).to.equal('there is no such member; did you mean name?');
+    expect(unknownMember('colour', ['name'])).to.equal('there is no such member');
+    expect(unknownMember('colour', [])).to.equal('there is no such member');
   });
 });

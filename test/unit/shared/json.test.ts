@@ -11,23 +11,14 @@ import {
   parseJsonObject,
   valueAt,
 } from '../../../domain/shared/json.ts';
-import { processorTime } from '../../support/processor-time.ts';
+import { describeJsonProblem } from '../../../domain/shared/json-fault.ts';
+import { processorTime } from '../../support/measurements.ts';
 
 /** Text of JSON as an attacker writes it: names that stand twice or count for an object, numbers that are not kept, any spaces. */
 function hostileTexts(): fc.Arbitrary<string> {
   const spaces = fc.constantFrom('', ' ', '\n\t');
   const spaced = (texts: readonly string[], space: string) => texts.join(`${space},${space}`);
-  const words = fc.constantFrom(
-    'a',
-    'b',
-    '',
-    'a:b',
-    '{"',
-    '1e999',
-    '12345678901234567',
-    '__proto__',
-    'constructor',
-  );
+  const words = fc.constantFrom('a', 'b', '', 'a:b', '{"', '1e999', '12345678901234567', '__proto__', 'constructor');
   const names = words.map((word) => JSON.stringify(word.replaceAll('"', "'")));
   const numbers = ['0', '-1.50', '1e3', '1e999', '12345678901234567', '0.12345678901234567890', '1700000000'];
   return fc.letrec<{ text: string }>((tie) => ({
@@ -35,9 +26,7 @@ function hostileTexts(): fc.Arbitrary<string> {
       { depthSize: 'small' },
       names,
       fc.constantFrom(...numbers, 'true', 'null'),
-      fc
-        .tuple(fc.array(tie('text'), { maxLength: 3 }), spaces)
-        .map(([all, space]) => `[${spaced(all, space)}]`),
+      fc.tuple(fc.array(tie('text'), { maxLength: 3 }), spaces).map(([all, space]) => `[${spaced(all, space)}]`),
       fc.tuple(fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }), spaces).map(([all, space]) => {
         const members = all.map(([name, member]) => `${name}${space}:${space}${member}`);
         return `{${space}${spaced(members, space)}}`;
@@ -100,10 +89,7 @@ describe('JSON of outsiders', () => {
     ['[1e2,1E+002,12345678901234.50]', [100, 100, 12_345_678_901_234.5]],
     ['10000000000000000000000', 1e22],
     ['-44001619498386330', Number('-44001619498386330')],
-    [
-      '["a",null,true,{"b":0.12345678901234567890}]',
-      ['a', null, true, { b: Number('0.1234567890123456789') }],
-    ],
+    ['["a",null,true,{"b":0.12345678901234567890}]', ['a', null, true, { b: Number('0.1234567890123456789') }]],
     ['{"a":"\\\\","b":"\\"","c":1}', { a: '\\', b: '"', c: 1 }],
     ['{"a":"\\",\\"b\\":","b":1}', { a: '","b":', b: 1 }],
     ['{"a":"\\u0062","b":["\\u0061","b","b"]}', { a: 'b', b: ['a', 'b', 'b'] }],
@@ -171,8 +157,7 @@ describe('JSON of outsiders', () => {
   }
   it('may say one text at several places', () => {
     const value = { a: 'a', b: ['a', 'a'], c: { a: 'a ' } };
-    for (const space of [undefined, ' ', '\n\t'])
-      expect(parseJson(JSON.stringify(value, null, space))).to.deep.equal(value);
+    for (const space of [undefined, ' ', '\n\t']) expect(parseJson(JSON.stringify(value, null, space))).to.deep.equal(value);
     expect(parseJson('{"a":"b" ,"b" :"b" }')).to.deep.equal({ a: 'b', b: 'b' });
   });
   it('is read in the time of its length, whatever numbers stand in it', () => {
@@ -210,8 +195,7 @@ describe('A JSON document', () => {
 
   it('is an object where one is wanted', () => {
     expect(parseJsonObject('{"a":1}')).to.deep.equal({ a: 1 });
-    for (const text of ['[]', 'null', '"a"', '1', '{'])
-      expect(parseJsonObject(text), text).to.equal(undefined);
+    for (const text of ['[]', 'null', '"a"', '1', '{']) expect(parseJsonObject(text), text).to.equal(undefined);
   });
 
   it('has one text, in whatever order its members came', () => {
@@ -219,11 +203,7 @@ describe('A JSON document', () => {
     expect(canonicalJson({ c: 'd', a: { y: null, x: [2, 1] }, b: 1 })).to.equal(text);
     expect(canonicalJson({ b: 1, c: 'd', a: { x: [2, 1], y: null } })).to.equal(text);
     expect(canonicalJson({ b: 1, a: null }, (member) => member !== null)).to.equal('{"b":1}');
-    expect([canonicalJson(undefined), canonicalJson(null), canonicalJson('a')]).to.deep.equal([
-      'null',
-      'null',
-      '"a"',
-    ]);
+    expect([canonicalJson(undefined), canonicalJson(null), canonicalJson('a')]).to.deep.equal(['null', 'null', '"a"']);
   });
 
   it('is the text of an object whose members were added by name, also where they are dates, numbers or absent', () => {
@@ -232,11 +212,7 @@ describe('A JSON document', () => {
       typeof member === 'object' && member !== null && !Array.isArray(member)
         ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
         : member;
-    const names = fc.oneof(
-      fc.string(),
-      fc.nat().map(String),
-      fc.constantFrom('', '4294967295', '01', '-1', '9', '10'),
-    );
+    const names = fc.oneof(fc.string(), fc.nat().map(String), fc.constantFrom('', '4294967295', '01', '-1', '9', '10'));
     const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
       tree: fc.oneof(
         { depthSize: 'small' },
@@ -253,11 +229,7 @@ describe('A JSON document', () => {
 
   it('has values at paths, and nothing of a prototype', () => {
     const value = { a: [{ b: 0 }], c: null, d: 'text' };
-    expect([valueAt(value, 'a.0.b'), valueAt(value, ['a', 0, 'b']), valueAt(value, [])]).to.deep.equal([
-      0,
-      0,
-      value,
-    ]);
+    expect([valueAt(value, 'a.0.b'), valueAt(value, ['a', 0, 'b']), valueAt(value, [])]).to.deep.equal([0, 0, value]);
     for (const path of ['a.1', 'a.0.b.c', 'c.x', 'd.length', 'constructor', 'a.length.x', '']) {
       expect(valueAt(value, path), path).to.equal(undefined);
     }
@@ -265,8 +237,7 @@ describe('A JSON document', () => {
 
   it('is a list of texts, or not', () => {
     for (const value of [[], ['a'], ['a', '']]) expect(isTexts(value)).to.equal(true);
-    for (const value of [[1], ['a', null], 'a', { 0: 'a' }, undefined])
-      expect(isTexts(value)).to.equal(false);
+    for (const value of [[1], ['a', null], 'a', { 0: 'a' }, undefined]) expect(isTexts(value)).to.equal(false);
   });
 
   it('has each of its texts changed, by where it stands', () => {
@@ -278,19 +249,102 @@ describe('A JSON document', () => {
   });
 
   it('is about as long as it is written', () => {
-    for (const value of [
-      'text',
-      1,
-      null,
-      true,
-      undefined,
-      [],
-      {},
-      { a: 'x'.repeat(500), b: [1, 2, { c: 'y' }] },
-    ]) {
+    for (const value of ['text', 1, null, true, undefined, [], {}, { a: 'x'.repeat(500), b: [1, 2, { c: 'y' }] }]) {
       const length = JSON.stringify(value)?.length ?? 4;
       expect(lengthOf(value), JSON.stringify(value)).to.be.within(length * 0.5, length * 2 + 8);
     }
     expect(lengthOf(['x'.repeat(1_000)])).to.be.at.least(1_000);
+  });
+});
+
+describe('Why JSON is not taken', () => {
+  const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+  const long = 'n'.repeat(500);
+  const told: [string, string][] = [
+    ['', 'is not JSON'],
+    ['{\n"a":1,\n}', 'is not JSON (line 3, column 1)'],
+    ['[]', 'must be a JSON object'],
+    ['[{"a":1,"a":2}]', 'must be a JSON object'],
+    ['"\\u0000"', 'must be a JSON object'],
+    ['{"id":"a","id":"b"}', 'has the member "id" twice in one object (line 1, column 11)'],
+    ['{"id":"a",\r\n  "\\u0069d":"b"}', 'has the member "id" twice in one object (line 2, column 3)'],
+    ['{"a":{"b":1},\r"c":[{"b":1,\n"b" :2}]}', 'has the member "b" twice in one object (line 3, column 1)'],
+    ['{"b":"a","a":"b","a":"","c":"c","c":""}', 'has the member "a" twice in one object (line 1, column 18)'],
+    ['{"":1,"":2}', 'has the member "" twice in one object (line 1, column 7)'],
+    ['{"a":{"__proto__":1}}', 'has a member called "__proto__", which no document may have (line 1, column 7)'],
+    [
+      '{"a":{"constructor":{"b":1,"prototype":1}}}',
+      'has a member called "prototype" in "constructor", which no document may have (line 1, column 28)',
+    ],
+    ['{"a":"x\\u0000"}', 'has NUL in a text (line 1, column 6)'],
+    ['{"\\u0000":1}', 'has NUL in a text (line 1, column 2)'],
+    ['{"a":["\\ud800"]}', 'has half a surrogate pair in a text, which is no character (line 1, column 7)'],
+    ['{"a":[1, 12345678901234567]}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 10)'],
+    ['{"a":-1e999}', 'has a number beyond 2^53 - 1 that is not kept; send it as text (line 1, column 6)'],
+    [nested(33), 'nests deeper than 32 levels (line 1, column 161)'],
+    [`{"${long}":1,"${long}":2}`, `has the member "${'n'.repeat(32)}"… twice in one object (line 1, column 507)`],
+    // What turns a line around, or clears a terminal, is shown as an escape; no pair is cut in two.
+    [
+      '{"\\u001b[2J\u202e\u009b\u{e0041}":1,"\\u001b[2J\u202e\u009b\u{e0041}":2}',
+      'has the member "\\u001b[2J\\u202e\\u009b\\udb40\\udc41" twice in one object (line 1, column 20)',
+    ],
+    [`{"${'n'.repeat(31)}😀":1,"${'n'.repeat(31)}😀":2}`, `has the member "${'n'.repeat(31)}"… twice in one object (line 1, column 40)`],
+  ];
+  for (const [text, fault] of told) {
+    it(`is told: ${JSON.stringify(text).slice(0, 60)}`, () => {
+      expect(parseJsonObject(text)).to.equal(undefined);
+      expect(describeJsonProblem(text)).to.equal(fault);
+      expect(describeJsonProblem(text, 2_000)).to.equal(fault);
+    });
+  }
+
+  it('is that there are too many members, where nothing else is wrong', () => {
+    const text = `{"a":[${'0,'.repeat(20)}0]}`;
+    expect(parseJsonObject(text, 32, 10)).to.equal(undefined);
+    expect(describeJsonProblem(text, 10)).to.equal('has more than 10 members and entries');
+  });
+
+  it('is one of all reasons, where the text is longer than its sender may have it read twice', () => {
+    const long = `{${'"a":0,'.repeat(3_000)}"a":0}`;
+    expect(describeJsonProblem(long, 2_000)).to.match(/^must be one whole JSON object: .*, with at most 2000 members/);
+    expect(describeJsonProblem(`\n ${'['.repeat(17_000)}`, 2_000)).to.equal('must be a JSON object');
+    const trusted = `{"a":"${'x'.repeat(70_000)}","a":1}`;
+    expect(describeJsonProblem(trusted, 10_000)).to.match(/^must be one whole/);
+    expect(describeJsonProblem(trusted)).to.equal('has the member "a" twice in one object (line 1, column 70009)');
+  });
+
+  it('is found for whatever the parser refuses, and in the time of its length', () => {
+    const names = fc.constantFrom('"a"', '"\\u0061"', '"b"', '"constructor"', '"{:"', '"\\"a"', '"\\u0000"');
+    const values = fc.constantFrom('1e999', '12345678901234567', '0.12345678901234567890', '[]', '"a"', '1.0e2');
+    const { text } = fc.letrec<{ text: string }>((tie) => ({
+      text: fc.oneof(
+        { depthSize: 'small' },
+        values,
+        names,
+        fc.array(tie('text'), { maxLength: 3 }).map((all) => `[${all.join()}]`),
+        fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }).map((all) => `{${all.map((each) => each.join(' : ')).join()}}`),
+      ),
+    }));
+    const seen = { taken: 0, refused: 0 };
+    fc.assert(
+      fc.property(text, (value) => {
+        const document = `{"":${value}}`;
+        const isTaken = parseJsonObject(document, 3) !== undefined;
+        seen[isTaken ? 'taken' : 'refused']++;
+        const fault = describeJsonProblem(document, undefined, 3);
+        expect(fault.startsWith('must be one whole'), `${document}: ${fault}`).to.equal(isTaken);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(Math.min(seen.taken, seen.refused)).to.be.greaterThan(100);
+    for (const unit of ['{},', '"\\\\",', '0,', '"\\u0061",', '1.5,']) {
+      const document = `{"a":[${unit.repeat(300_000 / unit.length)}0],"a":1}`;
+      let fault = '';
+      const spent = processorTime(() => {
+        fault = describeJsonProblem(document);
+      });
+      expect(fault).to.include('twice');
+      expect(spent, unit).to.be.lessThan(400);
+    }
   });
 });

@@ -6,8 +6,8 @@ import {
   CURVES,
   curveOf,
   isOnCurve,
+  parsePublicJwk,
   publicKeyOf,
-  readPublicJwk,
   SIGNING_ALGORITHMS,
   thumbprint,
 } from '../../../domain/shared/jwk.ts';
@@ -18,8 +18,8 @@ const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
 describe('A public key that somebody sent', () => {
   it('is read with what makes it, and nothing else', () => {
-    expect(readPublicJwk({ ...ec, kid: '1', use: 'sig', alg: 'ES256', more: {} })).to.deep.equal(ec);
-    expect(readPublicJwk({ ...okp, y: 'x' })).to.deep.equal(okp);
+    expect(parsePublicJwk({ ...ec, kid: '1', use: 'sig', alg: 'ES256', more: {} })).to.deep.equal(ec);
+    expect(parsePublicJwk({ ...okp, y: 'x' })).to.deep.equal(okp);
   });
 
   const { x = '', y = '' } = ec;
@@ -44,14 +44,14 @@ describe('A public key that somebody sent', () => {
     ['a coordinate with a zero before it', { ...ec, x: encodeBase64url(Buffer.alloc(33, 1)) }],
     ['a coordinate with padding', { ...ec, x: `${x}=` }],
   ] as const) {
-    it(`is not ${what}`, () => expect(readPublicJwk(value)).to.equal(undefined));
+    it(`is not ${what}`, () => expect(parsePublicJwk(value)).to.equal(undefined));
   }
 
   it('has one thumbprint, whatever stands beside it', () => {
     // RFC 7638 section 3.1 has an RSA key; RFC 8037 appendix A.3 has this one.
     const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' } as const;
     expect(thumbprint(key)).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
-    const one = readPublicJwk(ec);
+    const one = parsePublicJwk(ec);
     if (one === undefined) throw new Error('unreadable');
     expect(thumbprint({ ...one, kid: '1' })).to.equal(thumbprint(one));
     expect(thumbprint({ ...one, y: x })).to.not.equal(thumbprint(one));
@@ -60,26 +60,21 @@ describe('A public key that somebody sent', () => {
   it('has the algorithm of its curve', () => {
     const names = ['P-256', 'P-384', 'P-521', 'Ed25519', 'secp256k1'].map((crv) => algorithmOf({ crv }));
     expect(names).to.deep.equal(['ES256', 'ES384', 'ES512', 'EdDSA', undefined]);
-    expect([curveOf('P-521')?.bytes, curveOf('P-999'), curveOf(undefined)]).to.deep.equal([
-      66,
-      undefined,
-      undefined,
-    ]);
+    expect([curveOf('P-521')?.bytes, curveOf('P-999'), curveOf(undefined)]).to.deep.equal([66, undefined, undefined]);
   });
 
   it('is a point of its curve, or of none', () => {
-    const keys = [ec, okp].flatMap((jwk) => readPublicJwk(jwk) ?? []);
+    const keys = [ec, okp].flatMap((jwk) => parsePublicJwk(jwk) ?? []);
     expect(keys.map(isOnCurve)).to.deep.equal([true, true]);
-    const off = readPublicJwk({ ...ec, y: x });
+    const off = parsePublicJwk({ ...ec, y: x });
     expect(off && isOnCurve(off)).to.equal(false);
   });
 
   for (const algorithm of SIGNING_ALGORITHMS) {
     it(`is made ready for use as it was sent (${algorithm})`, () => {
       const { kty, name } = CURVES[algorithm];
-      const { publicKey } =
-        kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
-      const jwk = readPublicJwk(publicKey.export({ format: 'jwk' }));
+      const { publicKey } = kty === 'OKP' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: name });
+      const jwk = parsePublicJwk(publicKey.export({ format: 'jwk' }));
       if (jwk === undefined) throw new Error('unreadable');
       expect(publicKeyOf(jwk)?.equals(publicKey)).to.equal(true);
       expect(publicKeyOf({ ...jwk, kty: kty === 'OKP' ? 'EC' : 'OKP', y: jwk.x })).to.equal(undefined);

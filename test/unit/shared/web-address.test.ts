@@ -1,4 +1,20 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
+import type { z } from 'zod';
+import {
+  CONTACT_PATTERN,
+  IMAGE_PATTERN,
+  INVOCATION_PATTERN,
+  ISSUER_PATTERN,
+  NAME_PATTERN,
+  ORIGIN_PATTERN,
+  REDIRECT_PATTERN,
+  RETURN_PATTERN,
+  URI_PATTERN,
+  WEB_ADDRESS_PATTERN,
+} from '../../../domain/shared/address-patterns.ts';
+import { isRedirectAddress, RedirectAddress } from '../../../domain/shared/redirect-address.ts';
+import { escapedUri, isUri, isUriReference, normalUri } from '../../../domain/shared/uri.ts';
 import {
   ContactUri,
   HarmlessUri,
@@ -9,6 +25,8 @@ import {
   NameUri,
   WebAddress,
 } from '../../../domain/shared/web-address.ts';
+import { PresentationConfigurationBody, RedirectUri } from '../../../domain/verification/configuration.ts';
+import { Origin } from '../../../domain/verification/dc-api-settings.ts';
 
 describe('An address of the web', () => {
   const rows: [string, boolean][] = [
@@ -32,12 +50,7 @@ describe('An address that is shown', () => {
     [
       'an image',
       (text) => ImageUri.safeParse(text).success,
-      [
-        'https://a.example/logo.png',
-        pixel,
-        `data:image/svg+xml;base64,${'A'.repeat(9_000)}`,
-        'data:image/svg+xml;charset=utf-8,%3Csvg%3E',
-      ],
+      ['https://a.example/logo.png', pixel, `data:image/svg+xml;base64,${'A'.repeat(9_000)}`, 'data:image/svg+xml;charset=utf-8,%3Csvg%3E'],
       [
         '',
         'logo.png',
@@ -58,52 +71,25 @@ describe('An address that is shown', () => {
       'an issuer',
       (text) => IssuerAddress.safeParse(text).success,
       ['https://a.example', 'https://a.example/tenant/', 'https://a.example/{realm}', 'https://ä.example'],
-      [
-        'https://a.example?',
-        'https://a.example/#',
-        'https://u:p@a.example',
-        'https://a.example/a\tb',
-        'urn:a',
-      ],
+      ['https://a.example?', 'https://a.example/#', 'https://u:p@a.example', 'https://a.example/a\tb', 'urn:a'],
     ],
     [
       'a page',
       (text) => WebAddress.safeParse(text).success,
-      [
-        'https://a.example?b=c#d',
-        'https://a.example/?f[x]=1',
-        'http://my_backend:8080/{x}',
-        'https://ä.example',
-      ],
+      ['https://a.example?b=c#d', 'https://a.example/?f[x]=1', 'http://my_backend:8080/{x}', 'https://ä.example'],
       ['urn:a', 'https://u:p@a.example/ä', 'https://a.example/\u0000', `https://a.example/${long}`],
     ],
     [
       'a harmless address',
       (text: string) => HarmlessUri.safeParse(text).success,
       ['urn:eudi:pid:1', 'https://a.example', 'tag:a'],
-      [
-        'no address',
-        ' javascript:alert(1)',
-        'JAVASCRIPT:x',
-        'data:,x',
-        'file:///etc',
-        'view-source:https://a',
-      ],
+      ['no address', ' javascript:alert(1)', 'JAVASCRIPT:x', 'data:,x', 'file:///etc', 'view-source:https://a'],
     ],
     [
       'a name',
       (text) => NameUri.safeParse(text).success,
       ['eu.europa.ec.eudi.pid.1', 'urn:eudi:pid:1', 'Student card', 'karte-ä', 'a|b'],
-      [
-        '',
-        ' ',
-        'a\nb',
-        '1:2',
-        'urn:karte:ä',
-        ' javascript:alert(1)',
-        'blob:https://a.example/1',
-        'x'.repeat(2049),
-      ],
+      ['', ' ', 'a\nb', '1:2', 'urn:karte:ä', ' javascript:alert(1)', 'blob:https://a.example/1', 'x'.repeat(2049)],
     ],
   ];
   for (const [what, is, those, others] of rows) {
@@ -118,11 +104,255 @@ describe('An address that is shown', () => {
 
 describe('An issuer in other scripts', () => {
   it('is stored with an A-label, and is the same issuer however a server writes it', () => {
-    expect(IssuerAddress.parse('https://münchen.example/realms/a')).to.equal(
-      'https://xn--mnchen-3ya.example/realms/a',
-    );
+    expect(IssuerAddress.parse('https://münchen.example/realms/a')).to.equal('https://xn--mnchen-3ya.example/realms/a');
     expect(isSameIssuer('https://münchen.example', 'https://xn--mnchen-3ya.example')).to.equal(true);
     expect(isSameIssuer('https://as.example', 'https://as.example/')).to.equal(false);
     expect(isSameIssuer('https://as.example', 'https://AS.example')).to.equal(false);
+  });
+});
+
+describe('A URI', () => {
+  const URIS = [
+    'https://acme.example/a%7Cb?c=d&e[]#f'.replace('[]', '%5B%5D'),
+    'http://[::1]:80/x',
+    'https://user@[2001:db8::1]/',
+    'urn:eudi:pid:1',
+    'com.example.app:/done',
+    'mailto:a@b.example',
+    'https://a.example/?q=(1)!*',
+  ];
+  for (const uri of URIS) it(`is ${uri}`, () => expect(isUri(uri)).to.equal(true));
+
+  const OTHERS = [
+    '',
+    'urn:',
+    'a name',
+    '1:2',
+    'https:acme.example',
+    'https:///x',
+    'https://?x',
+    'https://acme.example/a|b',
+    'https://acme.example/a b',
+    'https://acme.example/ä',
+    'https://acme.example/[x]',
+    'https://acme.example/?x={y}',
+    'https://acme.example/%',
+    'https://acme.example/%zz',
+    'https://acme.example/a#b#c',
+    'https://acme.example/"x"',
+    'https://acme.example\\evil',
+    'https://acme.example/\n',
+    'https://acme.example/\u0000',
+    ' https://acme.example/',
+    'https://acme.example/\u202e',
+  ];
+  for (const text of OTHERS) it(`is not ${JSON.stringify(text)}`, () => expect(isUri(text)).to.equal(false));
+
+  it('may be relative as the name of a type, unless its first part has a colon', () => {
+    for (const name of ['student', 'org.acme.card', 'a/b:c', './a:b', 'urn:x']) {
+      expect(isUriReference(name), name).to.equal(true);
+    }
+    for (const name of ['', 'Student card', '1:2', 'a|b', 'urn:', 'karte-ä', 'a\tb']) {
+      expect(isUriReference(name), name).to.equal(false);
+    }
+  });
+});
+
+describe('The normal form of an address', () => {
+  const rows: [string, string][] = [
+    ['https://acme.example', 'https://acme.example'],
+    ['https://ACME.example/x?', 'https://ACME.example/x?'],
+    ['urn:a', 'urn:a'],
+    ['http://my_backend:8080/x', 'http://my_backend:8080/x'],
+    ['https://acme.example/?filter[x]=1', 'https://acme.example/?filter%5Bx%5D=1'],
+    ['https://acme.example/p?x={y}', 'https://acme.example/p?x=%7By%7D'],
+    ['https://acme.example/a|b%zz', 'https://acme.example/a%7Cb%25zz'],
+    ['https://acme.example/logo für alle.png', 'https://acme.example/logo%20f%C3%BCr%20alle.png'],
+    ['https://müller.example/x', 'https://xn--mller-kva.example/x'],
+    ['https://müller.example', 'https://xn--mller-kva.example'],
+    ['https://müller.example/', 'https://xn--mller-kva.example/'],
+    [' https://acme.example/x\n', 'https://acme.example/x'],
+    ['https://acme.example\\@evil.example/ä', 'https://acme.example/@evil.example/%C3%A4'],
+    ['mailto:a b@c.example', 'mailto:a%20b@c.example'],
+    ['tel:+49 1', 'tel:+49%201'],
+  ];
+  for (const [text, normal] of rows) {
+    it(`of ${JSON.stringify(text)} is ${normal}`, () => expect(normalUri(text)).to.equal(normal));
+  }
+
+  it('does not exist for texts with control characters inside and for texts that are no address', () => {
+    for (const same of ['https://acme.example/\nä', 'java\nscript:ä', 'student card', '/ä', 'https://']) {
+      expect(normalUri(same)).to.equal(same);
+    }
+  });
+
+  it('is a URI with the same host, and its own normal form', () => {
+    fc.assert(
+      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (url, more) => {
+        const text = `${url}/${more}`;
+        const normal = normalUri(text);
+        fc.pre(normal !== text || isUri(text));
+        expect(isUri(normal), normal).to.equal(true);
+        expect(normalUri(normal)).to.equal(normal);
+        expect(new URL(normal).host).to.equal(new URL(text).host);
+      }),
+    );
+  });
+
+  it('of what an earlier release took is a URI, whatever stood in it', () => {
+    expect(escapedUri('https://shop.example/a|b?c=[d]#e|f')).to.equal('https://shop.example/a%7Cb?c=%5Bd%5D#e%7Cf');
+    expect(escapedUri('com.example.app:/done?x={y}%')).to.equal('com.example.app:/done?x=%7By%7D%25');
+    fc.assert(
+      fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (url, more) => {
+        const { href } = new URL(`${url}/${more}`);
+        expect(isUri(escapedUri(href)), href).to.equal(true);
+        expect(new URL(escapedUri(href)).host).to.equal(new URL(href).host);
+      }),
+    );
+  });
+});
+
+describe('An address that a browser may be sent to', () => {
+  for (const text of [
+    'https://wallet.example/callback?from=here&to=%2Fthere',
+    'https://wallet.example:8443',
+    'https://wallet.example:443/the-port-that-is-meant-anyway',
+    'HTTPS://WALLET.example/',
+    'http://localhost:3000/callback',
+    'http://localhost:80/',
+    'http://127.0.0.1/',
+    'http://[::1]:9/',
+    'com.example.wallet:/callback',
+    'com.example-2.wallet+x://callback',
+    'openid4vp://authorize',
+    'haip:',
+  ]) {
+    it(`is ${text}`, () => expect(isRedirectAddress(text)).to.equal(true));
+  }
+
+  for (const [what, text] of [
+    ['with a fragment', 'https://wallet.example/#here'],
+    ['with a space', 'https://wallet.example/a b'],
+    ['with a backslash', 'https://wallet.example\\@evil.example/'],
+    ['with a character of another script', 'https://wället.example/'],
+    ['that is relative', '/callback'],
+    ['without a host', 'https://'],
+    ['that is too long', `https://wallet.example/${'x'.repeat(2048)}`],
+    ['with a user', 'https://shop@wallet.example/'],
+    ['with a password alone', 'https://:secret@wallet.example/'],
+    ['with a password in a private scheme', 'com.example.wallet://:secret@callback'],
+    ['with a user in a private scheme', 'com.example.wallet://shop@callback'],
+    ['of a server without TLS', 'http://wallet.example/'],
+    ['of a host that begins like this device', 'http://localhost.evil.example/'],
+    ['whose host only browsers see', 'https:evil.example'],
+    ['whose host is behind three slashes', 'https:///evil.example'],
+    ['that browsers take for this device', 'http:localhost'],
+    ['whose host is a number', 'https://0x7f.1/'],
+    ['of another port than that of http', 'http://localhost:0443/'],
+    ['whose port has a zero too many', 'https://wallet.example:00443/'],
+    ['of a scheme without a dot', 'wallets://callback'],
+    ['of a scheme that opens files', 'file:///etc/passwd'],
+    ['of a scheme that runs', 'javascript:alert(1)'],
+    ['of a scheme that ends with a dot', 'com.:/callback'],
+  ] as const) {
+    it(`is none ${what}`, () => expect(isRedirectAddress(text), text).to.equal(false));
+  }
+});
+
+const InvocationUri = PresentationConfigurationBody.shape.invocationUri;
+
+/** What the API document says of an address, how the service reads it, and addresses that people write. */
+const KINDS: readonly (readonly [string, string, z.ZodType, readonly string[]])[] = [
+  [
+    'an address',
+    WEB_ADDRESS_PATTERN,
+    WebAddress,
+    ['https://acme.example/a?b=c#d', 'http://127.0.0.1:65535', 'http://[::1]:80/', 'http://my_backend:8080'],
+  ],
+  ['an issuer', ISSUER_PATTERN, IssuerAddress, ['https://as.example:8443/realms/acme', 'https://as.example']],
+  [
+    'an image',
+    IMAGE_PATTERN,
+    ImageUri,
+    ['https://acme.example/logo.png', 'data:image/png;base64,iVBORw0KGgo=', 'data:image/svg+xml,%3Csvg/%3E'],
+  ],
+  ['a contact', CONTACT_PATTERN, ContactUri, ['mailto:help@acme.example', 'tel:+49-30-1234', 'https://acme.example/help']],
+  ['a return address', RETURN_PATTERN, RedirectUri, ['https://shop.example/done?session={sessionId}', 'com.example.app:/done/{sessionId}']],
+  [
+    'a redirect address',
+    REDIRECT_PATTERN,
+    RedirectAddress,
+    ['https://wallet.example/cb?a=b', 'com.example.wallet:/cb', 'openid4vp://', 'http://localhost:3000/cb'],
+  ],
+  [
+    'what starts a wallet',
+    INVOCATION_PATTERN,
+    InvocationUri,
+    ['openid4vp://', 'swiyu-verify://', 'https://wallet.example/present', 'com.example.wallet://', 'mine://'],
+  ],
+  ['an origin', ORIGIN_PATTERN, Origin, ['https://shop.example', 'http://localhost:3000', 'android:apk-key-hash:abc']],
+];
+
+/** Pieces of addresses that are put together at random. */
+const PARTS = [
+  ...['https://', 'HTTP://', 'http:', 'mailto:', 'tel:', 'data:image/png;base64,AAAA', 'com.example.app:', 'openid4vp://'],
+  ...['localhost', 'my_backend', 'münchen.example', '127.0.0.1', '[::1]', ':8080', 'user:pw@', '/', '\\', '?', '#', ' '],
+  ...['a', 'ä', '[x]', '{sessionId}', '|', '%zz', '\n', '\u0000', '*'],
+];
+
+describe('What the API document says of addresses', () => {
+  for (const [what, pattern, schema, written] of KINDS) {
+    it(`allows every ${what} that the service accepts`, () => {
+      const parts = fc.constantFrom(...PARTS);
+      const text = fc.oneof(
+        fc.webUrl(),
+        fc.array(parts, { maxLength: 8 }).map((some) => some.join('')),
+      );
+      fc.assert(
+        fc.property(text, fc.string({ maxLength: 3 }), (start, end) => {
+          const address = start + end;
+          if (schema.safeParse(address).success) expect(address).to.match(new RegExp(pattern, 'u'));
+        }),
+        { numRuns: 2_000 },
+      );
+    });
+
+    it(`allows ${what} as people write it`, () => {
+      for (const text of written) {
+        expect(new RegExp(pattern, 'u').test(text), text).to.equal(true);
+        expect(schema.safeParse(text).success, text).to.equal(true);
+      }
+    });
+  }
+
+  it('allows no scheme of a browser, a program or a protocol to start a wallet', () => {
+    for (const scheme of ['http', 'javascript', 'data', 'file', 'blob', 'vbscript', 'intent', 'microsoft-edge']) {
+      for (const text of [`${scheme}://`, `${scheme}://x/y`, `${scheme.toUpperCase()}://x`]) {
+        expect(InvocationUri.safeParse(text).success, text).to.equal(false);
+        expect(new RegExp(INVOCATION_PATTERN, 'u').test(text), text).to.equal(false);
+      }
+    }
+    for (const text of ['chrome-extension://x', 'ms-settings://', 'search-ms://x', 'tel://1', 'ws://x', 'ftp://x'])
+      expect(InvocationUri.safeParse(text).success, text).to.equal(false);
+  });
+
+  it('allows names of every kind, and nothing that runs or opens something', () => {
+    for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'did:web:acme.example', 'oid:1.2.3']) {
+      expect([new RegExp(URI_PATTERN, 'u').test(text), HarmlessUri.safeParse(text).success], text).to.deep.equal([true, true]);
+    }
+    for (const text of ['javascript:alert(1)', ' data:text/html,x', 'File:///etc/passwd', 'a name']) {
+      expect([new RegExp(URI_PATTERN, 'u').test(text), HarmlessUri.safeParse(text).success], text).to.deep.equal([false, false]);
+    }
+  });
+
+  it('allows names that are no addresses, and nothing that runs or opens something, as the name of a type', () => {
+    const of = (text: string) => [new RegExp(NAME_PATTERN, 'u').test(text), NameUri.safeParse(text).success];
+    for (const text of ['urn:eudi:pid:1', 'https://acme.example/type', 'student', 'org.acme.card', 'a/b?v=1#x']) {
+      expect(of(text), text).to.deep.equal([true, true]);
+    }
+    for (const text of ['Student card', 'a|b', 'karte-ä']) expect(of(text), text).to.deep.equal([true, true]);
+    for (const text of ['javascript:alert(1)', 'File:///etc/passwd', '']) {
+      expect(of(text), text).to.deep.equal([false, false]);
+    }
   });
 });

@@ -14,7 +14,7 @@ import { prepareStatusListCwt } from '../../../domain/status-lists/token-cwt.ts'
 import { compressList } from '../../support/compress-list.ts';
 import { newKey } from '../../support/raw-wallet.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
-import { FakeRemote, SetClock } from '../verification-flow/kit.ts';
+import { FakeRemote, SetClock } from '../verification/kit.ts';
 
 const URI = 'https://issuer.example/lists/1';
 const CWT = 'application/statuslist+cwt';
@@ -54,10 +54,7 @@ describe('A status list of somebody else in CWT form', () => {
     status_list: { bits: 2 as const, lst: compressList(packEntries(2, 100, [{ index: 3, status: 2 }])) },
     ...changes,
   });
-  function token(
-    changes: object = {},
-    { key = signer.privateKey, chain = [signer.certificate] } = {},
-  ): Buffer {
+  function token(changes: object = {}, { key = signer.privateKey, chain = [signer.certificate] } = {}): Buffer {
     const prepared = prepareStatusListCwt({ claims: claims(changes), algorithm: 'ES256', chain });
     return prepared.seal(sign('sha256', prepared.toSign, { key, dsaEncoding: 'ieee-p1363' }));
   }

@@ -3,18 +3,19 @@ import sinon from 'sinon';
 import type { TenantCaller } from '../../../application/caller.ts';
 import type { RevocationOrder } from '../../../application/ports/issued-subjects.ts';
 import { MAX_BATCHES, SubjectRevocation } from '../../../application/status-lists/revoke-by-subject.ts';
-import { TenantConfiguration } from '../../../application/tenant-configuration.ts';
+import { TenantConfiguration } from '../../../application/tenant-cache/tenant-configuration.ts';
 import type { Change } from '../../../domain/changes/change.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import { SESSION_STATUSES } from '../../../domain/sessions/session.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
+import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
 import type { IssuedBatch } from '../../../domain/status-lists/status-list.ts';
-import { AUTHORIZATION_REQUEST } from '../../support/raw-wallet.ts';
+import { UPSTREAM } from '../../support/fakes.ts';
+import { AUTHORIZATION_REQUEST, makeJwt, newKey } from '../../support/raw-wallet.ts';
 import { rememberedCaller } from '../../support/remembered-caller.ts';
-import { ACME } from '../verification-flow/kit.ts';
-import { anOffer, Wallet } from '../wallet.ts';
-import { endOf, WalletWorld } from '../wallet-kit.ts';
+import { ACME } from '../verification/kit.ts';
+import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
 
 const ADA = { number: '17', name: 'Ada' };
 const BOB = { number: '18', name: 'Bob' };
@@ -38,8 +39,7 @@ describe('RevokeBySubject', () => {
   });
   afterEach(() => sinon.restore());
 
-  const inline = (ids: readonly string[], claims: object) =>
-    Object.fromEntries(ids.map((id) => [id, { type: 'inline', claims }]));
+  const inline = (ids: readonly string[], claims: object) => Object.fromEntries(ids.map((id) => [id, { type: 'inline', claims }]));
   const held = async (claims: object, ids: readonly string[] = ['card']) => {
     const made = await anOffer(world, {
       credentialConfigurationIds: ids,
@@ -89,20 +89,12 @@ describe('RevokeBySubject', () => {
   };
 
   it('revokes what all sessions issued to the person, and nothing of anybody else', async () => {
-    const [one, two, bob] = [
-      await held(ADA),
-      await held({ ...ADA, name: 'Ada L.' }, ['other']),
-      await held(BOB),
-    ];
+    const [one, two, bob] = [await held(ADA), await held({ ...ADA, name: 'Ada L.' }, ['other']), await held(BOB)];
     expect(await revoke({ claims: { number: '17', name: 'whatever' } })).to.deep.equal({
       revoked: 2,
       pending: 0,
     });
-    expect([
-      await statusOf(one.session),
-      await statusOf(two.session),
-      await statusOf(bob.session),
-    ]).to.deep.equal([[1], [1], [0]]);
+    expect([await statusOf(one.session), await statusOf(two.session), await statusOf(bob.session)]).to.deep.equal([[1], [1], [0]]);
     expect(await endOf(one.issue()), 'its wallet fetches no other one').to.equal('invalid_token');
     expect(await endOf(bob.issue())).to.equal('done');
     expect(await revoke({ claims: ADA }), 'once').to.deep.equal({ revoked: 0, pending: 0 });
@@ -122,13 +114,8 @@ describe('RevokeBySubject', () => {
     const one = await held(ADA);
     expect((await revoke({ claims: ADA })).revoked).to.equal(1);
     const restore = (status: 0 | 2) =>
-      world
-        .caller()
-        .then((caller) =>
-          world.revokeSession.execute(rememberedCaller(caller), { sessionId: one.session, status }),
-        );
-    for (const status of [0, 2] as const)
-      expect(await endOf(restore(status))).to.be.oneOf(['conflict', 'invalid_input']);
+      world.caller().then((caller) => world.revokeSession.execute(rememberedCaller(caller), { sessionId: one.session, status }));
+    for (const status of [0, 2] as const) expect(await endOf(restore(status))).to.be.oneOf(['conflict', 'invalid_input']);
     expect(await statusOf(one.session)).to.deep.equal([1]);
   });
 
@@ -173,8 +160,7 @@ describe('RevokeBySubject', () => {
         await later();
         expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 1, pending: 0 });
         expect(await endOf(adas.refresh())).to.equal('invalid_grant');
-        for (const each of [id, 'plain'])
-          expect(await endOf(adas.issue(each)), each).to.equal('invalid_token');
+        for (const each of [id, 'plain']) expect(await endOf(adas.issue(each)), each).to.equal('invalid_token');
         expect(await endOf(bobs.refresh())).to.equal('done');
         for (const each of [id, 'plain']) expect(await endOf(bobs.issue(each)), each).to.equal('done');
         // A new login is another authorization.
@@ -281,8 +267,7 @@ describe('RevokeBySubject', () => {
       };
       const complete = async (transaction: string, of: object) =>
         endOf(world.decideDeferred.complete(await world.caller(), transaction, { claims: of as never }));
-      const statusOfTransaction = async (transaction: string) =>
-        (await world.store.read(ACME).deferred(transaction))?.status;
+      const statusOfTransaction = async (transaction: string) => (await world.store.read(ACME).deferred(transaction))?.status;
       const [mine, bobs] = [await promise(), await promise()];
       world.clock.time += 1000;
       expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 0, pending: 0 });
@@ -294,6 +279,215 @@ describe('RevokeBySubject', () => {
       // What the wallet asks for after the revocation is another issuance.
       world.clock.time += 1000;
       expect(await complete(await promise(), claims)).to.equal('done');
+    });
+  }
+
+  for (const [format, id, ada, bob, paths] of [
+    ['SD-JWT VC', 'shared-card', ADA, BOB, [['number']]],
+    ['mdoc', 'shared-badge', { 'org.example.badge': ADA }, { 'org.example.badge': BOB }, [BADGE_NUMBER]],
+  ] as const) {
+    describe(`the authorization of a wallet for an ${format}`, () => {
+      const config = {
+        ...{ claims: null, claimsWebhook: { url: 'https://backend.example/claims' } },
+        ...{ statusManagement: true, subjectClaims: paths, ...(format === 'mdoc' && { config: MDOC }) },
+      };
+      const later = (seconds = 1) => (world.clock.time += seconds * 1_000);
+      /** Revokes in a process whose clock differs. */
+      const revokeBy = async (seconds: number) => {
+        later(seconds);
+        await revoke({ claims: ADA });
+        later(-seconds);
+      };
+      const answer = (person: JsonObject) => (world.webhooks.answer = { [id]: person, twin: person });
+      const defer = async (issue: () => Promise<{ transaction_id?: string }>) => {
+        const post = sinon.stub(world.webhooks, 'post').resolves({ status: 200, body: { deferred: true } });
+        const { transaction_id: transaction = '' } = await issue();
+        post.restore();
+        return transaction;
+      };
+      const complete = async (transaction: string, claims: object) =>
+        endOf(world.decideDeferred.complete(await world.caller(), transaction, { claims: claims as never }));
+      beforeEach(() => world.offers({ id, ...config }));
+
+      describe('at an external authorization server', () => {
+        const key = newKey();
+        /** @param secondsAgo before now: the `iat` of the token. */
+        const externalToken = (sub: string, secondsAgo = 0) => {
+          const cnf = { jkt: thumbprint(wallet.key.jwk as PublicJwk) };
+          const times = { iat: world.seconds - secondsAgo, exp: world.seconds + 6_000 };
+          const claims = { iss: UPSTREAM, sub, jti: world.random.token(), scope: id, cnf, ...times };
+          world.authorizationServers.claims = claims;
+          return makeJwt(key, { alg: 'ES256', typ: 'at+jwt' }, { iss: UPSTREAM, sub });
+        };
+        beforeEach(() => world.issues({ authServers: [UPSTREAM] }));
+
+        it('before a revocation brings no deferred credential that is requested after it', async () => {
+          const request = (token: string) => () => wallet.issue(token, { credential_configuration_id: id });
+          const token = externalToken('ada');
+          later();
+          await revoke({ claims: ADA });
+          later(120);
+          const mine = await defer(request(token));
+          expect(await complete(mine, ada)).to.equal('conflict');
+          expect((await world.store.read(ACME).deferred(mine))?.status).to.equal('failed');
+          expect(await complete(await defer(request(token)), bob)).to.equal('done');
+          expect(await complete(await defer(request(externalToken('ada'))), ada), 'a later login').to.equal('done');
+        });
+
+        it('counts as a minute earlier than the token says, since its clock may be ahead', async () => {
+          await revoke({ claims: ADA });
+          later(120);
+          for (const [secondsAgo, end] of [
+            [60, 'conflict'],
+            [59, 'done'],
+          ] as const) {
+            const request = () => wallet.issue(externalToken('ada', secondsAgo), { credential_configuration_id: id });
+            expect(await complete(await defer(request), ada), String(secondsAgo)).to.equal(end);
+          }
+        });
+      });
+
+      describe('by a code of the built-in server', () => {
+        const approved = async (person: JsonObject, ids: readonly string[] = [id]) => {
+          const { session } = await anOffer(world, {
+            flow: 'authorization_code',
+            credentialConfigurationIds: ids,
+          });
+          const own = new Wallet(world);
+          const code = await own.approve(await own.push({ issuer_state: session.publicId, scope: ids.join(' ') }));
+          const redeem = async () => {
+            const { body } = await own.redeemCode(code);
+            const issue = (of: string = id) => {
+              answer(person);
+              return own.issue(body.access_token, { credential_configuration_id: of });
+            };
+            const request = own.oauth('token', { client_id: AUTHORIZATION_REQUEST.client_id });
+            return {
+              session: session.id,
+              ...{ wallet: own, token: body.access_token, issue },
+              refresh: () => own.refresh(body.refresh_token, { request }),
+            };
+          };
+          return redeem;
+        };
+
+        for (const [where, skew] of [
+          ['by a process with the same clock', 0],
+          ['by a process whose clock is 30 seconds behind', -30],
+          ['by a process whose clock is 30 seconds ahead', 30],
+        ] as const) {
+          it(`before a revocation ${where} brings nothing, whenever the code is redeemed`, async () => {
+            const [adas, bobs] = [await approved(ada), await approved(bob)];
+            later();
+            await revokeBy(skew);
+            later();
+            const mine = await adas();
+            expect(await endOf(mine.issue())).to.equal('invalid_token');
+            expect(await endOf(mine.refresh())).to.equal('invalid_grant');
+            expect(await endOf((await bobs()).issue())).to.equal('done');
+          });
+
+          it(`after a revocation ${where} brings a credential at once`, async () => {
+            const before = await (await approved(ada))();
+            await before.issue();
+            await revokeBy(skew);
+            expect(await endOf((await (await approved(ada))()).issue())).to.equal('done');
+          });
+        }
+
+        it('before a revocation brings no deferred credential, whenever the code is redeemed', async () => {
+          const redeem = await approved(ada);
+          await revokeBy(-30);
+          later();
+          const { issue } = await redeem();
+          expect(await complete(await defer(issue), ada)).to.equal('conflict');
+        });
+
+        it('brings no deferred credential that was revoked before the wallet fetched it', async () => {
+          await world.offers({ id: 'twin', ...config });
+          const [mine, bobs] = [await (await approved(ada, [id, 'twin']))(), await (await approved(bob, [id, 'twin']))()];
+          const fetched = async ({ wallet: own, token }: typeof mine, transaction_id: string) => {
+            const request = own.asking(token, 'deferred_credential', { transaction_id });
+            return endOf(world.retrieveDeferred.execute(ACME, request, { form: 'post' }));
+          };
+          const [adas, other] = [await defer(mine.issue), await defer(bobs.issue)];
+          expect(await complete(adas, ada)).to.equal('done');
+          expect(await complete(other, bob)).to.equal('done');
+          later();
+          await revoke({ claims: ADA, credentialConfigurationId: id });
+          expect(await fetched(mine, adas)).to.equal('credential_request_denied');
+          expect((await world.store.read(ACME).deferred(adas))?.status).to.equal('failed');
+          expect(await fetched(bobs, other)).to.equal('done');
+          expect(await endOf(mine.issue('twin'))).to.equal('done');
+        });
+
+        it('stays for one person when it brought credentials of two and the other is revoked', async () => {
+          await world.offers({ id: 'twin', ...config });
+          const grant = await (await approved(ada, [id, 'twin']))();
+          const issueFor = (person: JsonObject, of: string) => {
+            answer(person);
+            return grant.wallet.issue(grant.token, { credential_configuration_id: of });
+          };
+          for (const [person, of] of [
+            [ada, id],
+            [bob, id],
+            [bob, 'twin'],
+          ] as const) {
+            await issueFor(person, of);
+            later();
+          }
+          expect(await revoke({ claims: ADA })).to.deep.equal({ revoked: 1, pending: 0 });
+          expect(await statusOf(grant.session)).to.deep.equal([1, 0, 0]);
+          for (const each of [id, 'twin']) {
+            expect(await endOf(issueFor(ada, each)), each).to.equal('credential_request_denied');
+            expect(await endOf(issueFor(bob, each)), each).to.equal('done');
+          }
+          expect(await endOf(grant.refresh())).to.equal('done');
+          // With the second person nobody is left whom it could serve.
+          expect((await revoke({ claims: BOB })).revoked).to.equal(4);
+          expect(await endOf(grant.refresh())).to.equal('invalid_grant');
+        });
+      });
+
+      describe('by a pre-authorized code', () => {
+        const offered = async (people: Readonly<Record<string, JsonObject>>) => {
+          const ids = Object.keys(people);
+          const credentialClaims = Object.fromEntries(Object.entries(people).map(([each, claims]) => [each, { type: 'inline', claims }]));
+          const made = await anOffer(world, { credentialConfigurationIds: ids, credentialClaims });
+          const redeem = async () => {
+            const token = await wallet.token(made);
+            return (of: string = id) => wallet.issue(token, { credential_configuration_id: of });
+          };
+          return { session: made.session.id, redeem };
+        };
+
+        it('before a revocation brings nothing when the offer is redeemed after it', async () => {
+          const [adas, bobs] = [await offered({ [id]: ada }), await offered({ [id]: bob })];
+          later();
+          await revokeBy(-30);
+          later();
+          expect(await endOf((await adas.redeem())())).to.equal('invalid_token');
+          expect(await endOf((await bobs.redeem())())).to.equal('done');
+          const another = await offered({ [id]: ada });
+          expect(await endOf((await another.redeem())()), 'a later offer').to.equal('done');
+        });
+
+        it('stays for one person when its offer is for two and the other is revoked', async () => {
+          await world.offers({ id: 'twin', ...config });
+          for (const issuedFirst of [[id, 'twin'], ['twin']]) {
+            const { session, redeem } = await offered({ [id]: ada, twin: bob });
+            const issue = await redeem();
+            for (const each of issuedFirst) {
+              await issue(each);
+              later();
+            }
+            await revoke({ claims: ADA });
+            expect(await statusOf(session)).to.deep.equal(issuedFirst.map((each) => (each === id ? 1 : 0)));
+            expect(await endOf(issue())).to.equal('credential_request_denied');
+            expect(await endOf(issue('twin'))).to.equal('done');
+          }
+        });
+      });
     });
   }
 
@@ -330,9 +524,7 @@ describe('RevokeBySubject', () => {
   it('keeps a client to the configurations that it may use, and to the one that it names', async () => {
     const [card, other] = [await held(ADA), await held(ADA, ['other'])];
     const restricted = { allowedIssuanceConfigs: ['other'] };
-    expect(await endOf(revoke({ claims: ADA, credentialConfigurationId: 'card' }, restricted))).to.equal(
-      'forbidden',
-    );
+    expect(await endOf(revoke({ claims: ADA, credentialConfigurationId: 'card' }, restricted))).to.equal('forbidden');
     expect((await revoke({ claims: ADA }, restricted)).revoked).to.equal(1);
     expect([await statusOf(card.session), await statusOf(other.session)]).to.deep.equal([[0], [1]]);
     expect((await revoke({ claims: ADA, credentialConfigurationId: 'other' })).revoked).to.equal(0);
@@ -342,19 +534,14 @@ describe('RevokeBySubject', () => {
   it('does not reach another tenant, whose fingerprint of the same person is another one', async () => {
     const one = await held(ADA);
     await world.addTenant('bravo' as typeof ACME);
-    await world.offers(
-      { id: 'card', statusManagement: true, subjectClaims: [['number']] },
-      'bravo' as typeof ACME,
-    );
+    await world.offers({ id: 'card', statusManagement: true, subjectClaims: [['number']] }, 'bravo' as typeof ACME);
     expect((await revoke({ claims: ADA }, {}, 'bravo' as typeof ACME)).revoked).to.equal(0);
     expect(await statusOf(one.session)).to.deep.equal([0]);
     const mine = (await world.caller()).configured;
     const theirs = (await world.caller('bravo' as typeof ACME)).configured;
     const ways = [{ paths: [['number']], isFlat: false }];
     const { subjectFingerprints } = world;
-    const all = await Promise.all(
-      [mine, theirs].map((tenant) => subjectFingerprints.ofDescribed(tenant, ADA, ways)),
-    );
+    const all = await Promise.all([mine, theirs].map((tenant) => subjectFingerprints.ofDescribed(tenant, ADA, ways)));
     expect(all[0]).to.not.deep.equal(all[1]);
   });
 
@@ -423,12 +610,7 @@ describe('RevokeBySubject', () => {
           const session = { id: order.sessionId, anytime: SESSION_STATUSES, counts: true } as const;
           const change = { issued, identifies, session };
           expect((await world.store.commit(ACME, change, world.clock.now())).done).to.equal(true);
-          await world.store.maintenance.orderRevocations(
-            ACME,
-            [order.fingerprint],
-            undefined,
-            world.clock.now(),
-          );
+          await world.store.maintenance.orderRevocations(ACME, [order.fingerprint], undefined, world.clock.now());
         }
         await fulfil(order);
       },

@@ -1,4 +1,6 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { StatusAllocator } from '../../../application/status-lists/status-allocator.ts';
 import {
   CreateStatusList,
@@ -10,30 +12,24 @@ import {
 import { UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
 import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import {
-  MAX_UNUSED_LISTS,
-  StatusListCreation,
-  StatusListUpdate,
-} from '../../../domain/status-lists/list-definition.ts';
+import { allocateFrom, indexAt, prepareAllocation } from '../../../domain/status-lists/allocation.ts';
+import { CounterReserve } from '../../../domain/status-lists/counter-reserve.ts';
+import { MAX_UNUSED_LISTS, StatusListCreation, StatusListUpdate } from '../../../domain/status-lists/list-definition.ts';
 import type { StatusList } from '../../../domain/status-lists/status-list.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
-import { ACME } from '../administration/world.ts';
+import { ACME, type AdministrationWorld, anAdministration, endOf } from '../administrators.ts';
 
 describe('Status lists, for administrators', () => {
   let world: AdministrationWorld & { readonly statusAllocator: StatusAllocator };
-  const caller = (allowed: string[] | null = null) =>
-    world.caller(['issuance:manage'], { allowedIssuanceConfigs: allowed });
+  const caller = (allowed: string[] | null = null) => world.caller(['issuance:manage'], { allowedIssuanceConfigs: allowed });
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
-  const create = (wanted: object = {}) =>
-    new CreateStatusList(world).execute(caller(), StatusListCreation.parse(wanted));
+  const create = (wanted: object = {}) => new CreateStatusList(world).execute(caller(), StatusListCreation.parse(wanted));
   const get = (id: string, by = caller()) => new GetStatusList(world).execute(by, id);
   const all = (by = caller()) => new ListStatusLists(world).execute(by);
   const update = (id: string, changes: object, by = caller()) =>
     new UpdateStatusList(world).execute(by, id, StatusListUpdate.parse(changes));
   const remove = (id: string, by = caller()) => new DeleteStatusList(world).execute(by, id);
   /** A credential gets an entry. */
-  const use = ({ id, keyChainId }: StatusList) =>
-    world.store.lists(ACME).takeStatusRun({ id, keyChainId }, 1);
+  const use = ({ id, keyChainId }: StatusList) => world.store.lists(ACME).takeStatusRun({ id, keyChainId }, 1);
 
   beforeEach(async () => {
     const made = await anAdministration();
@@ -80,26 +76,14 @@ describe('Status lists, for administrators', () => {
 
   const bound: [string, object, object][] = [
     ['nobody', {}, { credentialConfigurationId: null, keyChainId: null }],
-    [
-      'one configuration',
-      { credentialConfigurationId: 'card' },
-      { credentialConfigurationId: 'card', keyChainId: null },
-    ],
+    ['one configuration', { credentialConfigurationId: 'card' }, { credentialConfigurationId: 'card', keyChainId: null }],
     [
       'one configuration and its signer',
       { credentialConfigurationId: 'card', keyChainId: 'signing' },
       { credentialConfigurationId: 'card', keyChainId: 'signing' },
     ],
-    [
-      'a key chain',
-      { keyChainId: 'elsewhere' },
-      { credentialConfigurationId: null, keyChainId: 'elsewhere' },
-    ],
-    [
-      'the default, said as null',
-      { keyChainId: null },
-      { credentialConfigurationId: null, keyChainId: null },
-    ],
+    ['a key chain', { keyChainId: 'elsewhere' }, { credentialConfigurationId: null, keyChainId: 'elsewhere' }],
+    ['the default, said as null', { keyChainId: null }, { credentialConfigurationId: null, keyChainId: null }],
   ];
   for (const [what, wanted, binding] of bound) {
     it(`are bound to ${what}`, async () => {
@@ -195,8 +179,7 @@ describe('Status lists, for administrators', () => {
   it(`are at most ${MAX_UNUSED_LISTS} that nothing uses`, async () => {
     const [first] = [await create({ capacity: 100 })];
     await world.write(async ({ statusLists }) => {
-      for (let copy = 1; copy < MAX_UNUSED_LISTS; copy++)
-        await statusLists.add({ ...first, id: `copy-${copy}` });
+      for (let copy = 1; copy < MAX_UNUSED_LISTS; copy++) await statusLists.add({ ...first, id: `copy-${copy}` });
     });
     expect(await endOf(create({ capacity: 100 }))).to.equal('conflict');
     await use(first);
@@ -227,5 +210,151 @@ describe('Status lists, for administrators', () => {
     ])
       expect(await endOf(unknown())).to.equal('not_found');
     expect(await all(elsewhere())).to.deep.equal([]);
+  });
+});
+
+const SECRET = createHash('sha256').update('a secret for tests').digest();
+
+function allocate(secret: Uint8Array, first: number, count: number, capacity: number): readonly number[] {
+  return allocateFrom(prepareAllocation(secret, capacity), first, count);
+}
+
+function isPermutation(secret: Uint8Array, capacity: number): boolean {
+  const seen = new Uint8Array(capacity);
+  for (const index of allocate(secret, 0, capacity, capacity)) seen[index] = 1;
+  return seen.every((mark) => mark === 1);
+}
+
+describe('status list allocation', () => {
+  it('hands out every index of a list exactly once', () => {
+    for (const capacity of [1, 2, 3, 7, 8, 99, 100, 101, 104, 1000, 1024, 65_537, 100_000, 1_048_576]) {
+      expect(isPermutation(SECRET, capacity), String(capacity)).to.equal(true);
+    }
+  });
+
+  it('is a permutation for any secret and capacity', () => {
+    const secret = fc.uint8Array({ minLength: 32, maxLength: 32 });
+    fc.assert(
+      fc.property(secret, fc.integer({ min: 1, max: 3000 }), (key, capacity) => isPermutation(key, capacity)),
+      { numRuns: 60 },
+    );
+  });
+
+  it('gives a run the indices of its counters, wherever the run begins', () => {
+    const run = fc.tuple(fc.nat(900), fc.nat(100));
+    const prepared = prepareAllocation(SECRET, 1000);
+    const whole = allocate(SECRET, 0, 1000, 1000);
+    fc.assert(
+      fc.property(run, ([first, count]) => {
+        expect(allocateFrom(prepared, first, count)).to.deep.equal(whole.slice(first, first + count));
+        expect(indexAt(prepared, first)).to.equal(whole[first]);
+      }),
+    );
+  });
+
+  // Lists live for years; a change of the derivation would hand out the same index twice.
+  it('never changes', () => {
+    expect(allocate(SECRET, 0, 6, 100)).to.deep.equal([19, 12, 30, 89, 27, 22]);
+    expect(allocate(SECRET, 0, 6, 100_000)).to.deep.equal([36184, 35476, 14511, 48142, 84135, 70019]);
+  });
+
+  it('depends on the secret', () => {
+    const capacity = 100_000;
+    const [one, other] = [SECRET, randomBytes(32)].map((secret) => allocate(secret, 0, 1000, capacity));
+    const equal = one?.filter((index, i) => index === other?.[i]).length;
+    expect(equal).to.be.lessThan(10);
+  });
+
+  it('depends on the capacity', () => {
+    expect(allocate(SECRET, 0, 20, 100_000)).not.to.deep.equal(allocate(SECRET, 0, 20, 100_001));
+  });
+
+  it('does not let consecutive counters be neighbours', () => {
+    const indices = allocate(SECRET, 0, 100_000, 100_000);
+    const steps = indices.slice(1).map((index, i) => Math.abs(index - (indices[i] ?? 0)));
+    // A random permutation has two such pairs on average.
+    expect(steps.filter((step) => step === 1).length).to.be.lessThan(12);
+    // And the distance between neighbours is a third of the range.
+    const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length;
+    expect(mean).to.be.within(33_000, 33_700);
+  });
+
+  it('spreads the first counters over the whole list', () => {
+    const buckets = new Array<number>(10).fill(0);
+    for (const index of allocate(SECRET, 0, 10_000, 100_000)) {
+      const bucket = Math.floor(index / 10_000);
+      buckets[bucket] = (buckets[bucket] ?? 0) + 1;
+    }
+    for (const count of buckets) expect(count).to.be.within(880, 1120);
+  });
+
+  it('refuses counters outside the list, short secrets and odd capacities', () => {
+    const prepared = prepareAllocation(SECRET, 100);
+    for (const counter of [-1, 100, 1.5, Number.NaN]) {
+      expect(() => indexAt(prepared, counter)).to.throw(RangeError);
+    }
+    for (const [first, count] of [
+      [90, 11],
+      [0, -1],
+      [0, 1.5],
+    ] as const) {
+      expect(() => allocateFrom(prepared, first, count)).to.throw(RangeError, 'no room for the run');
+    }
+    expect(() => prepareAllocation(SECRET.subarray(1), 100)).to.throw(RangeError);
+    for (const capacity of [0, -1, 1.5, 2 ** 28]) {
+      expect(() => prepareAllocation(SECRET, capacity)).to.throw(RangeError, 'The capacity is not one');
+    }
+  });
+});
+
+describe('a reserve of counters', () => {
+  it('hands out what it was given, each once', () => {
+    const reserve = new CounterReserve(8);
+    reserve.add(10, 20);
+    expect([reserve.take(4), reserve.take(4), reserve.take(4), reserve.take(2)]).to.deep.equal([10, 14, undefined, 18]);
+    expect(reserve.take(1)).to.equal(undefined);
+  });
+
+  it('joins what comes back in whichever order', () => {
+    const reserve = new CounterReserve(8);
+    for (const first of [20, 0, 30, 10]) reserve.add(first, first + 10);
+    expect(reserve.take(40)).to.equal(0);
+    reserve.add(5, 5);
+    expect(reserve.take(1), 'nothing is nothing').to.equal(undefined);
+    reserve.add(0, 10);
+    reserve.add(5, 5);
+    expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
+    reserve.add(5, 15);
+    expect(reserve.take(10), 'where others were before').to.equal(5);
+  });
+
+  it('tells how many it keeps below a counter', () => {
+    const reserve = new CounterReserve(8);
+    reserve.add(10, 20);
+    reserve.add(30, 40);
+    const counts = [0, 10, 15, 20, 30, 31, 40, 50].map((end) => reserve.countBelow(end));
+    expect(counts).to.deep.equal([0, 0, 5, 10, 10, 11, 20, 20]);
+    reserve.take(4);
+    expect(reserve.countBelow(40)).to.equal(16);
+  });
+
+  it('keeps no counter twice, which two credentials would share', () => {
+    const reserve = new CounterReserve(8);
+    reserve.add(0, 10);
+    for (const [first, end] of [
+      [0, 10],
+      [9, 12],
+      [3, 4],
+    ] as const)
+      expect(() => reserve.add(first, end), `${first} to ${end}`).to.throw('kept already');
+    expect([reserve.take(10), reserve.take(1)]).to.deep.equal([0, undefined]);
+  });
+
+  it('is bounded, and forgets the shortest rest first', () => {
+    const reserve = new CounterReserve(2);
+    reserve.add(0, 5);
+    reserve.add(10, 11);
+    reserve.add(20, 23);
+    expect([reserve.take(5), reserve.take(3), reserve.take(1)]).to.deep.equal([0, 20, undefined]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { progressOf } from '../../../bootstrap/commands/resealing-progress.ts';
+import { progressOf } from '../../../bootstrap/commands/reseal.ts';
 
 describe('What npm run reseal tells of a pass', () => {
   const cases: readonly (readonly [done: number, pending: number, told: string])[] = [

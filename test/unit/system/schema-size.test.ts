@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import { excessOf, measureSchema } from '../../../adapters/system/schema-size.ts';
 import { AjvSchemaValidator } from '../../../adapters/system/schema-validator.ts';
-import { sizeOf } from '../../../application/size-of.ts';
+import { sizeOf } from '../../../application/tenant-cache/size-of.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
-import { processorTime } from '../../support/processor-time.ts';
+import { processorTime } from '../../support/measurements.ts';
 
 const validator = new AjvSchemaValidator();
 
-const named = (count: number, schema: unknown) =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, schema]));
+const named = (count: number, schema: unknown) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, schema]));
 const listed = (count: number, schema: unknown) => Array.from({ length: count }, () => schema);
 const nested = (levels: number): object => (levels === 0 ? {} : { properties: { a: nested(levels - 1) } });
 
@@ -76,8 +75,7 @@ describe('The size of a schema', () => {
       { enum: Array.from({ length: 3_000 }, (_, index) => ({ code: index })) },
       nested(30),
     ];
-    for (const schema of schemas)
-      expect(refusalOf(schema), JSON.stringify(schema).slice(0, 80)).to.equal(undefined);
+    for (const schema of schemas) expect(refusalOf(schema), JSON.stringify(schema).slice(0, 80)).to.equal(undefined);
   });
 
   it('bounds the time to compile', () => {

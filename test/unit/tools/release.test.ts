@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import {
-  assertNextVersion,
-  ReleaseError,
-  releaseChangelog,
-  withChartVersion,
-  withPackageVersion,
-} from '../../../tools/release.ts';
+import { assertNextVersion, ReleaseError, releaseChangelog, withChartVersion, withPackageVersion } from '../../../tools/release.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, ROOT), 'utf8');
+
+const WORKSPACES = ['packages/attack', 'packages/client', 'packages/console', 'packages/wallet'];
 
 const CHANGELOG = `# Changelog
 
@@ -45,32 +41,26 @@ describe('the release command', () => {
   });
 
   it('rejects a changelog without the section Unreleased', () => {
-    expect(() => releaseChangelog('# Changelog\n', '0.3.0', '2026-11-29')).to.throw(
-      ReleaseError,
-      'no section',
-    );
+    expect(() => releaseChangelog('# Changelog\n', '0.3.0', '2026-11-29')).to.throw(ReleaseError, 'no section');
   });
 
   it('rejects breaking changes in a patch release', () => {
     const breaking = CHANGELOG.replace('### Fixed', '### Breaking');
-    expect(() => releaseChangelog(breaking, '0.1.1', '2026-11-28')).to.throw(
-      ReleaseError,
-      'breaking changes',
-    );
+    expect(() => releaseChangelog(breaking, '0.1.1', '2026-11-28')).to.throw(ReleaseError, 'breaking changes');
     expect(releaseChangelog(breaking, '0.2.0', '2026-11-28')).to.include('## 0.2.0');
   });
 
-  it('sets the version of the package and of no dependency', () => {
+  it('sets the version of the package and its workspaces, and of no dependency', () => {
     const lock = JSON.parse(read('package-lock.json'));
     const changed = JSON.parse(withPackageVersion(read('package-lock.json'), '9.8.7'));
     expect([changed.version, changed.packages[''].version]).to.deep.equal(['9.8.7', '9.8.7']);
     lock.version = '9.8.7';
-    lock.packages[''].version = '9.8.7';
+    for (const folder of ['', ...WORKSPACES]) lock.packages[folder].version = '9.8.7';
     expect(changed).to.deep.equal(lock);
   });
 
   it('keeps the layout of package.json and package-lock.json', () => {
-    for (const file of ['package.json', 'package-lock.json'])
+    for (const file of ['package.json', 'package-lock.json', ...WORKSPACES.map((folder) => `${folder}/package.json`)])
       expect(withPackageVersion(read(file), JSON.parse(read(file)).version)).to.equal(read(file));
   });
 
@@ -82,6 +72,7 @@ describe('the release command', () => {
   it('finds one version in all manifests', () => {
     const { version } = JSON.parse(read('package.json'));
     expect(JSON.parse(read('package-lock.json')).version).to.equal(version);
+    for (const folder of WORKSPACES) expect(JSON.parse(read(`${folder}/package.json`)).version, folder).to.equal(version);
     expect(read('deploy/helm/vidimus/Chart.yaml')).to.include(`appVersion: ${version}\n`);
   });
 });

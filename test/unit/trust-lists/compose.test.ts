@@ -5,12 +5,8 @@ import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
 import { assertListable, keyChainIdsOf } from '../../../domain/trust-lists/entity-certificates.ts';
 import { withNoticeTexts } from '../../../domain/trust-lists/legal-notice.ts';
-import {
-  MAX_ENTITIES,
-  type TrustListEntity,
-  TrustListReplacement,
-} from '../../../domain/trust-lists/list-configuration.ts';
-import { readTrustList } from '../../../domain/trust-lists/lote.ts';
+import { MAX_ENTITIES, type TrustListEntity, TrustListReplacement } from '../../../domain/trust-lists/list-configuration.ts';
+import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
 import { chooseSigner, documentOf } from '../../../domain/trust-lists/published-list.ts';
 import type { SchemeInformation, TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
@@ -159,9 +155,7 @@ describe('A trust list of our own', () => {
       expect(full.TrustedEntityInformation).to.deep.equal({
         TEName: [{ lang: 'fr', value: 'Université' }],
         TEAddress: {
-          TEPostalAddress: [
-            { lang: 'fr', StreetAddress: 'Rue 1', Locality: 'Lyon', PostalCode: '69001', Country: 'FR' },
-          ],
+          TEPostalAddress: [{ lang: 'fr', StreetAddress: 'Rue 1', Locality: 'Lyon', PostalCode: '69001', Country: 'FR' }],
           TEElectronicAddress: [{ lang: 'fr', uriValue: 'mailto:contact@uni.example' }],
         },
         TEInformationURI: [{ lang: 'fr', uriValue: 'https://uni.example' }],
@@ -193,7 +187,7 @@ describe('A trust list of our own', () => {
     });
 
     it('what our own reader understands', () => {
-      const list = readTrustList(compose([internal(), foreign({ info: { name: 'B', country: 'FR' } })]), NOW);
+      const list = parseTrustList(compose([internal(), foreign({ info: { name: 'B', country: 'FR' } })]), NOW);
       expect(list).to.deep.include({
         sequenceNumber: 7,
         issuedAt: new Date('2026-06-01T12:00:00Z'),
@@ -210,13 +204,7 @@ describe('A trust list of our own', () => {
   describe('of a European kind', () => {
     for (const [kind, service, provider, approach, rules] of [
       ['EUPIDProvidersList', 'PID', 'PIDProvider', 'PIDProvidersList', 'PIDProviders'],
-      [
-        'EUWalletProvidersList',
-        'WalletSolution',
-        'WalletProvider',
-        'WalletProvidersList',
-        'WalletProvidersList',
-      ],
+      ['EUWalletProvidersList', 'WalletSolution', 'WalletProvider', 'WalletProvidersList', 'WalletProvidersList'],
       ['EUWRPACProvidersList', 'WRPAC', 'WRPACProvider', 'WRPACProvidersList', 'WRPACProvidersList'],
       ['EUWRPRCProvidersList', 'WRPRC', 'WRPRCProvider', 'WRPRCrovidersList', 'WRPRCProvidersList'],
       ['EUPubEAAProvidersList', 'PubEAA', 'PubEAAProvider', 'PubEAAProvidersList', 'PubEAAProvidersList'],
@@ -230,13 +218,8 @@ describe('A trust list of our own', () => {
           SchemeTypeCommunityRules: [{ lang: 'en', uriValue: `${ETSI}/${rules}/schemerules/EU` }],
           SchemeTerritory: 'EU',
         });
-        const types = servicesIn(document).map(
-          ({ ServiceTypeIdentifier }: { ServiceTypeIdentifier: string }) => ServiceTypeIdentifier,
-        );
-        expect(types).to.deep.equal([
-          `${ETSI}/SvcType/${service}/Issuance`,
-          `${ETSI}/SvcType/${service}/Revocation`,
-        ]);
+        const types = servicesIn(document).map(({ ServiceTypeIdentifier }: { ServiceTypeIdentifier: string }) => ServiceTypeIdentifier);
+        expect(types).to.deep.equal([`${ETSI}/SvcType/${service}/Issuance`, `${ETSI}/SvcType/${service}/Revocation`]);
         const [entity] = entitiesIn(document);
         expect(entity.TrustedEntityInformation.TEInformationURI).to.deep.equal([
           { lang: 'en', uriValue: `${ETSI}/ListOfTrustedEntities/${provider}/DE` },
@@ -332,10 +315,8 @@ describe('A trust list of our own', () => {
   it('reads the notices of earlier releases as their text', () => {
     const older = { LoTELegalNotice: { lang: 'en', value: 'As is.' } };
     const policy = { LoTEPolicy: { lang: 'en', uriValue: 'https://acme.example/policy' } };
-    const noticesOf = (data: TrustListData | null | undefined) =>
-      data?.LoTE?.ListAndSchemeInformation?.PolicyOrLegalNotice;
-    const stored = (...entries: object[]) =>
-      ({ LoTE: { ListAndSchemeInformation: { PolicyOrLegalNotice: entries } } }) as TrustListData;
+    const noticesOf = (data: TrustListData | null | undefined) => data?.LoTE?.ListAndSchemeInformation?.PolicyOrLegalNotice;
+    const stored = (...entries: object[]) => ({ LoTE: { ListAndSchemeInformation: { PolicyOrLegalNotice: entries } } }) as TrustListData;
     expect(noticesOf(withNoticeTexts(stored(older, policy)))).to.deep.equal([{ LoTELegalNotice: 'As is.' }]);
     expect(noticesOf(withNoticeTexts(stored(policy, older)))).to.deep.equal([policy]);
     expect(withNoticeTexts({})).to.deep.equal({});
@@ -355,9 +336,7 @@ describe('A trust list of our own', () => {
       expect(check(internal({ revocationKeyChainId: 'over' }))).to.match(
         /^entities\.0\.revocationKeyChainId: .*expired at 2026-05-31T00:00:00/,
       );
-      expect(check(foreign({ revocationCertPem: pem(expired) }))).to.match(
-        /^entities\.0\.revocationCertPem: .*expired/,
-      );
+      expect(check(foreign({ revocationCertPem: pem(expired) }))).to.match(/^entities\.0\.revocationCertPem: .*expired/);
       for (const text of [
         'x',
         pem(external).replace('MII', 'AAA'),
@@ -365,9 +344,7 @@ describe('A trust list of our own', () => {
         pem(external).replaceAll('CERTIFICATE', 'PUBLIC KEY'),
         '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----',
       ]) {
-        expect(check(foreign({ issuerCertPem: text })), text).to.match(
-          /^entities\.0\.issuerCertPem: Give one/,
-        );
+        expect(check(foreign({ issuerCertPem: text })), text).to.match(/^entities\.0\.issuerCertPem: Give one/);
       }
     });
 
@@ -379,9 +356,7 @@ describe('A trust list of our own', () => {
     });
 
     it('by a key chain that is gone when the list is made', () => {
-      expect(refusalOf(() => compose([internal({ revocationKeyChainId: 'gone' })]))).to.match(
-        /^entities\.0\.revocationKeyChainId: /,
-      );
+      expect(refusalOf(() => compose([internal({ revocationKeyChainId: 'gone' })]))).to.match(/^entities\.0\.revocationKeyChainId: /);
     });
 
     it('without naming every key chain that it needs', () => {
@@ -406,10 +381,7 @@ describe('A trust list of our own', () => {
     it('for thirty days, and never beyond the certificate of its signer', () => {
       expect(chosen([signer('a', 300)])).to.deep.equal(['a', IN_30_DAYS]);
       expect(chosen([signer('a', 10)])).to.deep.equal(['a', '2026-06-11T12:00:00.000Z']);
-      expect(chosen([signer('a', 300), signer('bb', 10)], 'bb')).to.deep.equal([
-        'bb',
-        '2026-06-11T12:00:00.000Z',
-      ]);
+      expect(chosen([signer('a', 300), signer('bb', 10)], 'bb')).to.deep.equal(['bb', '2026-06-11T12:00:00.000Z']);
     });
 
     it('by a key chain that lasts rather than by an older one', () => {

@@ -1,9 +1,28 @@
 import { expect } from 'chai';
+import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
+import type { EventPublisher, HeldListNotice } from '../../../application/ports/event-publisher.ts';
+import { Log } from '../../../application/ports/log.ts';
+import { RemoteError } from '../../../application/ports/remote.ts';
+import { TenantConfigurations } from '../../../application/tenant-cache/tenant-configurations.ts';
+import { ForecastTrust, TrustForecastQuery } from '../../../application/trust-forecast/trust-forecast.ts';
 import { ConfirmSigner, ListFollowedLists } from '../../../application/trust-lists/followed-lists.ts';
-import { ForecastTrust, TrustForecastQuery } from '../../../application/trust-lists/trust-forecast.ts';
-import { thumbprintOf } from '../../../application/trust-lists/verify-trust-list.ts';
-import { type Certified, certify } from '../../support/test-certificates.ts';
-import { ACME } from '../verification-flow/kit.ts';
+import { gatherAnchors } from '../../../application/trust-lists/listed-anchors.ts';
+import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
+import { tellHeldLists } from '../../../application/trust-lists/tell-held-lists.ts';
+import { pinSigners, thumbprintOf } from '../../../application/trust-lists/verify-trust-list.ts';
+import { trustListsProbe } from '../../../bootstrap/wiring/trust-lists-check.ts';
+import { assertNoJump } from '../../../domain/trust-lists/freshness.ts';
+import type { TrustList } from '../../../domain/trust-lists/lote.ts';
+import { WALLET_PROVIDERS } from '../../../domain/trust-lists/select-certificates.ts';
+import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
+import { addTenant } from '../../contract/store/builders.ts';
+import { inlineTrustLists } from '../../support/fakes.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import type { ListOptions } from '../../support/trust-list.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
+import { signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
+import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification/kit.ts';
 import { endOf, WalletWorld } from '../wallet-kit.ts';
 
 const PLACE = { uri: 'https://lists.example/list' };
@@ -43,9 +62,7 @@ describe('Lists of others that a tenant relies on', () => {
     await hold('nobody', undefined);
     expect(await confirm('nobody', fingerprint)).to.equal('conflict');
     await hold('one', signer.certificate);
-    expect(await confirm('one', thumbprintOf((await certify({ name: 'Other' })).certificate))).to.equal(
-      'invalid_input',
-    );
+    expect(await confirm('one', thumbprintOf((await certify({ name: 'Other' })).certificate))).to.equal('invalid_input');
     expect(await confirm('one', fingerprint), 'no configuration names it').to.equal('conflict');
   });
 
@@ -65,8 +82,369 @@ describe('Lists of others that a tenant relies on', () => {
     expect((await told({ sort: 'desc' })).items.map(({ key }) => key)).to.deep.equal(keys.toReversed());
     const page = await told({ limit: 1 });
     expect(page.next).to.equal(keys[0]);
-    expect((await told({ limit: 1, cursor: page.next })).items.map(({ key }) => key)).to.deep.equal([
-      keys[1],
-    ]);
+    expect((await told({ limit: 1, cursor: page.next })).items.map(({ key }) => key)).to.deep.equal([keys[1]]);
+  });
+});
+
+const NOW = new Date('2026-12-31T23:59:59Z');
+const HOUR_MS = 3_600_000;
+
+/** What becomes of a number that follows another, which was seen so many hours before. */
+function jump(before: number | undefined, next: number, hours = 1): string {
+  const seenAt = new Date(NOW.getTime() - hours * HOUR_MS);
+  const seen = before === undefined ? undefined : { sequenceNumber: before, contentHash: 'x', seenAt };
+  try {
+    assertNoJump(seen, { sequenceNumber: next, contentHash: 'y' }, NOW);
+    return 'taken';
+  } catch (error) {
+    return (error as Error).message.split(':')[0] ?? '';
+  }
+}
+
+describe('numbers of trust lists', () => {
+  for (const [what, before, next, hours] of [
+    ['the next one', 7, 8, 0],
+    ['some that were missed', 7, 900, 0],
+    ['seconds since 1970', 1_798_700_000, 1_798_703_600, 1],
+    ['milliseconds since 1970', 1_798_700_000_000, 1_798_703_600_000, 1],
+    ['a date', 20261230, 20261231, 24],
+    ['a date over the end of the year', 20261231, 20270101, 1],
+    ['a date with a count', 2026123101, 2027010101, 1],
+    ['date and time of day', 20261231235958, 20270101000001, 0],
+    ['counting, then dates', 12, 20261231, 1],
+    ['a first one that counts milliseconds', undefined, 1_798_703_600_000, 0],
+    ['a first one made of a date and milliseconds', undefined, 202612312359591, 0],
+  ] as const) {
+    it(`may be ${what}`, () => expect(jump(before, next, hours)).to.equal('taken'));
+  }
+
+  for (const [what, before, next, hours] of [
+    ['near the end', 7, Number.MAX_SAFE_INTEGER, 1],
+    ['near the end after years', 7, Number.MAX_SAFE_INTEGER, 50_000],
+    ['near the end at first', undefined, Number.MAX_SAFE_INTEGER, 1],
+    ['of dates that have not come', 20261231, 20991231, 0],
+    ['of no date', 20261231, 20269999, 0],
+    ['of a million at once', 7, 1_000_000, 0],
+  ] as const) {
+    it(`may not be ${what}`, () => expect(jump(before, next, hours)).to.equal('sequence_jumped'));
+  }
+});
+
+const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
+
+/** Gathers the anchors, and counts how often other work had its turn meanwhile. */
+async function gatherBesideOtherWork(lists: readonly TrustList[]) {
+  const signers = { id: '', anchors: [] };
+  const asked = lists.map((list, index) => ({
+    source: { uri: `https://lists.example/${index}`, signers, purpose: WALLET_PROVIDERS },
+    list,
+  }));
+  let turns = 0;
+  let isGathering = true;
+  const countTurns = () => {
+    turns++;
+    if (isGathering) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  const anchors = await gatherAnchors(asked);
+  isGathering = false;
+  return { size: anchors.size, turns };
+}
+
+/** A list of one entity whose services have these numbers of certificates. */
+function listOf(type: string, counts: readonly number[], name = 'one'): TrustList {
+  const services = counts.map((count, service) => {
+    const named = (what: string) => Array.from({ length: count }, (_, index) => `${what} ${name} ${service} ${index}`);
+    return { type: `${SERVICE_TYPE}/${type}`, certificates: named('certificate'), hashes: named('hash') };
+  });
+  return { sequenceNumber: 1, entities: [{ id: 'one', name: 'One', services }] } as unknown as TrustList;
+}
+
+describe('gatherAnchors', () => {
+  for (const [type, count] of [
+    ['WalletSolution/Issuance', 1_000],
+    ['WalletSolution/Revocation', 0],
+    ['PID/Issuance', 0],
+  ] as const) {
+    it(`lets other work have its turn after each 100 services of one entity, of the type ${type}`, async () => {
+      const { size, turns } = await gatherBesideOtherWork([listOf(type, Array(1_000).fill(1))]);
+      expect(size).to.equal(count);
+      expect(turns).to.be.at.least(10);
+    });
+  }
+
+  for (const type of ['WalletSolution/Issuance', 'WalletSolution/Revocation'])
+    it(`lets other work have its turn after each 100 certificates of one service, of the type ${type}`, async () => {
+      const { turns } = await gatherBesideOtherWork([listOf(type, [500, 500])]);
+      expect(turns).to.be.at.least(10);
+    });
+
+  it('lets other work have its turn between small lists', async () => {
+    const lists = Array.from({ length: 20 }, (_, index) => listOf('WalletSolution/Issuance', [50], `list ${index}`));
+    const { size, turns } = await gatherBesideOtherWork(lists);
+    expect(size).to.equal(1_000);
+    expect(turns).to.be.at.least(10);
+  });
+
+  it('gathers one small list without a pause', async () => {
+    const { size, turns } = await gatherBesideOtherWork([listOf('WalletSolution/Issuance', [5])]);
+    expect([size, turns]).to.deep.equal([5, 0]);
+  });
+});
+
+const URI = 'https://operator.example/lote?key=secret';
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+class SilentLog extends Log {
+  override info(): void {}
+  override warn(): void {}
+  override error(): void {}
+}
+
+describe('The good copy of a trust list of others', () => {
+  let store: MemoryStore;
+  let clock: SetClock;
+  let remote: FakeRemote;
+  let provider: WalletProvider;
+  let stranger: Certified;
+  let lists: TrustLists;
+
+  const iso = (milliseconds: number) => new Date(clock.time + milliseconds).toISOString();
+  const named = (name: string, sequenceNumber: number, scheme: object = {}): ListOptions => ({
+    sequenceNumber,
+    entities: [{ ...provider.entity(), name }],
+    scheme: { NextUpdate: iso(30 * DAY), ...scheme },
+  });
+  const answer = (body: string) => {
+    remote.answer = () => ({ status: 200, contentType: 'application/jwt', body: Buffer.from(body) });
+  };
+  const publish = (options: ListOptions) => answer(provider.list(options));
+  const restart = () => {
+    const settings = new FakeSettings();
+    const eventBus = new InProcessEventBus();
+    lists = new TrustLists({
+      ...{ store, remote, clock, settings, eventBus, log: new SilentLog() },
+      trustListReader: inlineTrustLists(),
+      tenantConfigurations: new TenantConfigurations({ store, settings, eventBus, clock }),
+    });
+  };
+  const read = (signer: Certified = provider.operator) =>
+    lists.get(ACME, URI, pinSigners([pem(signer)])).then(
+      ({ entities }) => entities.map(({ name }) => name).join(','),
+      (error: unknown) => {
+        if (error instanceof TrustListRefusal) return error.fault;
+        throw error;
+      },
+    );
+  const events = () =>
+    store.forTenant(ACME, async ({ audit }) => {
+      const entries = await audit.list({ limit: 20, ascending: true, kind: 'followed-trust-list' } as never);
+      return entries.map(({ action, target, detail }) => ({ action, target, ...JSON.parse(detail) }));
+    });
+  const kept = async () => (await store.lists(ACME).keptLists(10))[0];
+  const isHealthy = () =>
+    trustListsProbe(store, clock, new InProcessEventBus())
+      .check()
+      .then(
+        () => true,
+        () => false,
+      );
+
+  beforeEach(async () => {
+    clock = new SetClock();
+    remote = new FakeRemote();
+    store = new MemoryStore();
+    await store.prepare('a tenant that reads trust lists', () => addTenant(store, { id: ACME }));
+    provider = await WalletProvider.make(() => Math.floor(clock.time / 1000));
+    stranger = await certify({ name: 'Stranger' });
+    restart();
+    publish(named('Fifth', 5));
+    expect(await read()).to.equal('Fifth');
+  });
+
+  it('survives a restart while its list cannot be had, for the hour that it would have counted anyway', async () => {
+    remote.answer = () => new RemoteError('timeout', 'late');
+    clock.time += HOUR - 60_000;
+    restart();
+    expect(await read()).to.equal('Fifth');
+    clock.time += 60_000;
+    restart();
+    expect(await read()).to.equal('unavailable');
+  });
+
+  it('is none of a large list, also where an earlier release was small', async () => {
+    const large = Array.from({ length: 600 }, (_, at) => ({ ...provider.entity(), name: `${at} Sixth` }));
+    publish({ ...named('Sixth', 6), entities: large });
+    clock.time += 2 * HOUR;
+    restart();
+    expect(await read()).to.match(/^0 Sixth,1 Sixth/);
+    remote.answer = () => new RemoteError('timeout', 'late');
+    restart();
+    expect(await read()).to.equal('unavailable');
+  });
+
+  it('counts until it ends where other content comes under its number; an event and the health say so', async () => {
+    publish(named('Another', 5));
+    clock.time += 2 * HOUR;
+    restart();
+    expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
+    const { failing } = lists.stats(ACME);
+    expect(failing.map(({ uri, reason }) => [uri, reason])).to.deep.equal([[URI, 'sequence_reused: 5 after 5']]);
+    clock.time += 26 * DAY;
+    restart();
+    publish(named('Another', 5));
+    expect(await read(), 'weeks later').to.equal('Fifth');
+    const [event, ...more] = await events();
+    expect(more, 'told once').to.deep.equal([]);
+    expect(event).to.deep.include({ action: 'held', target: 'https://operator.example/lote' });
+    expect(JSON.stringify(event)).to.include('sequence_reused: 5 after 5').and.not.include('secret');
+    clock.time += 5 * DAY;
+    expect(await read(), 'it has ended').to.equal('sequence_reused');
+    publish(named('Sixth', 6));
+    clock.time += 60_000;
+    expect([await read(), await isHealthy()]).to.deep.equal(['Sixth', true]);
+  });
+
+  it('does not stand in for an older release, nor for one that is damaged', async () => {
+    restart();
+    publish(named('Fourth', 4));
+    expect(await read()).to.equal('sequence_went_back');
+    clock.time += 60_000;
+    answer('<html>moved</html>');
+    expect(await read()).to.equal('malformed');
+  });
+
+  it('goes on where somebody else signs; the new signer vouches for nobody, and waits for a person', async () => {
+    const changed = () => answer(provider.list({ ...named('Changed', 6), signer: stranger }));
+    clock.time += 2 * HOUR;
+    changed();
+    expect([await read(), await isHealthy()]).to.deep.equal(['Fifth', false]);
+    expect((await kept())?.held).to.deep.include({
+      fault: 'untrusted_signer',
+      signer: stranger.certificate,
+    });
+    restart();
+    clock.time += HOUR;
+    expect(await read()).to.equal('Fifth');
+    const [event, ...more] = await events();
+    expect(more).to.deep.equal([]);
+    expect(JSON.stringify(event)).to.include(thumbprintOf(stranger.certificate));
+    clock.time += 30 * DAY;
+    changed();
+    expect(await read(), 'it has ended').to.equal('untrusted_signer');
+  });
+
+  it('is told to other systems once for each thing that came, and again when the broker did not have it', async () => {
+    const told: HeldListNotice[] = [];
+    let answer: 'taken' | 'refused' | 'lost' = 'lost';
+    const publisher = {
+      isReady: true,
+      async tellHeldList(notice: HeldListNotice) {
+        if (answer === 'lost') throw new Error('the broker is gone');
+        told.push(notice);
+        return answer === 'taken';
+      },
+    } as unknown as EventPublisher;
+    const tell = () => tellHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
+    await tell();
+    publish(named('Another', 5));
+    clock.time += 2 * HOUR;
+    await read();
+    expect(await tell().catch(() => 'lost')).to.equal('lost');
+    answer = 'taken';
+    await tell();
+    await tell();
+    expect(told).to.have.length(1);
+    expect(told[0]).to.deep.include({ tenantId: ACME, list: 'https://operator.example/lote' });
+    expect(JSON.stringify(told)).not.to.include('secret');
+    publish(named('Sixth', 6));
+    clock.time += 2 * HOUR;
+    await read();
+    publish(named('Another', 6));
+    clock.time += 2 * HOUR;
+    await read();
+    answer = 'refused';
+    await tell();
+    await tell();
+    expect(told, 'who refuses it does not get it again').to.have.length(2);
+  });
+
+  it('names no signer whose signature does not hold', async () => {
+    const borrowed = provider.list({ ...named('Borrowed', 6), header: { x5c: [stranger.certificate] } });
+    answer(borrowed);
+    clock.time += 2 * HOUR;
+    expect(await read()).to.equal('Fifth');
+    const held = (await kept())?.held;
+    expect([held?.fault, held?.signer]).to.deep.equal(['untrusted_signer', undefined]);
+  });
+
+  it('goes on where the list of another territory stands at its address', async () => {
+    publish(named('German', 6, { SchemeTerritory: 'DE' }));
+    clock.time += 2 * HOUR;
+    expect(await read()).to.equal('German');
+    publish(named('French', 7, { SchemeTerritory: 'FR' }));
+    clock.time += 2 * HOUR;
+    expect(await read()).to.equal('German');
+    expect((await kept())?.held?.reason).to.equal('another_list: of FR instead of DE');
+  });
+
+  it('is that of one set of signers and of one tenant', async () => {
+    restart();
+    answer(provider.list({ ...named('Changed', 6), signer: stranger }));
+    const third = await certify({ name: 'Third' });
+    expect(await read(third)).to.equal('untrusted_signer');
+  });
+
+  it('stands in for nothing that cannot be had once the cache was cleared', async () => {
+    await store.lists(ACME).distrustCopies();
+    restart();
+    remote.answer = () => new RemoteError('timeout', 'late');
+    expect(await read()).to.equal('unavailable');
+    clock.time += 60_000;
+    publish(named('Another', 5));
+    expect(await read()).to.equal('Fifth');
+  });
+
+  it('is forgotten a week after it ended and was asked for last', async () => {
+    const { maintenance } = store;
+    const forget = (days: number) => maintenance.forgetKeptTrustLists(new Date(clock.time + days * DAY), 10);
+    expect(await forget(29)).to.equal(0);
+    expect([await forget(31), await kept()]).to.deep.equal([1, undefined]);
+  });
+
+  describe('in XML', () => {
+    const xml = (list: XmlList, by: Certified) => answer(signXml(xmlList(list), by));
+    const fault = async () => {
+      restart();
+      clock.time += 60_000;
+      return read();
+    };
+
+    it('is the same release with other dates, and another one with other content', async () => {
+      const operator = await certify({ name: 'Operator' });
+      const own = (more: XmlList) => xml({ sequenceNumber: 9, issuedAt: '2020-01-01T00:00:00Z', ...more }, operator);
+      const get = () =>
+        lists.get(ACME, URI, pinSigners([pem(operator)])).then(
+          (list) => list.nextUpdate?.toISOString(),
+          (error: Error) => error.message,
+        );
+      own({ nextUpdate: iso(DAY) });
+      const first = await get();
+      await fault();
+      own({ nextUpdate: iso(2 * DAY) });
+      restart();
+      const second = await get();
+      expect([first, second]).to.have.length(2);
+      expect(second).to.not.equal(first);
+      own({ nextUpdate: iso(3 * DAY), version: '5' });
+      restart();
+      expect(await get(), 'what was good').to.equal(second);
+      xml({ sequenceNumber: 10, issuedAt: '2020-01-01T00:00:00Z' }, stranger);
+      restart();
+      expect(await get()).to.equal(second);
+      const held = (await store.lists(ACME).keptLists(10)).map((one) => one.held?.signer);
+      expect(held).to.include(stranger.certificate);
+    });
   });
 });

@@ -1,14 +1,15 @@
 import { expect } from 'chai';
 import { buildSigningInput } from '../../../domain/formats/jose/compact.ts';
 import type { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
 import { NO_ORGANIZATION } from '../../../domain/tenants/organization.ts';
 import { composeList } from '../../../domain/trust-lists/compose-list.ts';
 import { certificatesOf } from '../../../domain/trust-lists/entity-certificates.ts';
 import { assertDistinct } from '../../../domain/trust-lists/entity-identity.ts';
-import { checkJump, checkSuccession } from '../../../domain/trust-lists/freshness.ts';
+import { assertNoJump, assertSuccession } from '../../../domain/trust-lists/freshness.ts';
 import type { TrustListEntity } from '../../../domain/trust-lists/list-configuration.ts';
 import { isListOfIssuers, profileOf } from '../../../domain/trust-lists/list-profiles.ts';
-import { readTrustList } from '../../../domain/trust-lists/lote.ts';
+import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
 import { ownTrustListOf } from '../../../domain/trust-lists/own-address.ts';
 import { TrustListData } from '../../../domain/trust-lists/scheme-information.ts';
 import {
@@ -17,7 +18,8 @@ import {
   selectCertificates,
   type TrustPurpose,
 } from '../../../domain/trust-lists/select-certificates.ts';
-import { checkSigningTime, openSignedList, readDateTime } from '../../../domain/trust-lists/signed-list.ts';
+import { goodPeriods, isWithin } from '../../../domain/trust-lists/service-history.ts';
+import { assertSigningTime, parseDateTime, parseSignedList } from '../../../domain/trust-lists/signed-list.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { aKeyChain } from '../../contract/store/builders.ts';
 import { type Certified, certify, pem } from '../../support/test-certificates.ts';
@@ -56,7 +58,7 @@ describe('The document of a trust list', () => {
     TrustedEntityServices: services,
   });
   const read = (scheme: object, ...entities: object[]) =>
-    readTrustList(
+    parseTrustList(
       {
         LoTE: { ListAndSchemeInformation: { ...SCHEME, ...scheme }, TrustedEntitiesList: entities },
       } as never,
@@ -109,35 +111,15 @@ describe('The document of a trust list', () => {
     ['with the number 0', 'malformed', () => read({ LoTESequenceNumber: 0 })],
     ['without the time of the next one', 'malformed', () => read({ NextUpdate: undefined })],
     ['that has ended', 'outdated', () => read({ NextUpdate: '2027-01-15T08:00:00Z' })],
-    [
-      'of a clock that is five minutes ahead',
-      'taken',
-      () => read({ ListIssueDateTime: '2027-01-15T08:05:00Z' }),
-    ],
-    [
-      'of a clock that is further ahead',
-      'from_the_future',
-      () => read({ ListIssueDateTime: '2027-01-15T08:05:01Z' }),
-    ],
+    ['of a clock that is five minutes ahead', 'taken', () => read({ ListIssueDateTime: '2027-01-15T08:05:00Z' })],
+    ['of a clock that is further ahead', 'from_the_future', () => read({ ListIssueDateTime: '2027-01-15T08:05:01Z' })],
     ['with a name that is no text', 'malformed', () => entityOf({ TEName: [{ lang: 'en', value: 5 }] })],
     ['without a name', 'malformed', () => entityOf({ TEName: [] })],
     ['with a name that is no list', 'malformed', () => entityOf({ TEName: { value: 'A' } })],
-    [
-      'with certificates that are no list',
-      'malformed',
-      () => serviceOf({ ServiceDigitalIdentity: { X509Certificates: 'AAAA' } }),
-    ],
+    ['with certificates that are no list', 'malformed', () => serviceOf({ ServiceDigitalIdentity: { X509Certificates: 'AAAA' } })],
     ['with extensions that are no list', 'malformed', () => read({ SchemeExtensions: { critical: true } })],
-    [
-      'with a critical extension',
-      'critical_extension',
-      () => read({ SchemeExtensions: [{ Critical: true }] }),
-    ],
-    [
-      'with a critical extension of an entity',
-      'critical_extension',
-      () => entityOf({ TEInformationExtensions: [{ critical: 'x' }] }),
-    ],
+    ['with a critical extension', 'critical_extension', () => read({ SchemeExtensions: [{ Critical: true }] })],
+    ['with a critical extension of an entity', 'critical_extension', () => entityOf({ TEInformationExtensions: [{ critical: 'x' }] })],
     [
       'with a critical extension of a service',
       'critical_extension',
@@ -146,12 +128,10 @@ describe('The document of a trust list', () => {
     [
       'with extensions that are not critical',
       'taken',
-      () =>
-        read({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
+      () => read({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
     ],
   ] as const) {
-    it(`is ${fault === 'taken' ? 'taken' : `refused as ${fault}`} ${what}`, () =>
-      expect(faultOf(work)).to.equal(fault));
+    it(`is ${fault === 'taken' ? 'taken' : `refused as ${fault}`} ${what}`, () => expect(faultOf(work)).to.equal(fault));
   }
 
   it('is closed where it has no next one', () => {
@@ -166,8 +146,7 @@ describe('The document of a trust list', () => {
     before(async () => {
       one = await certify({ name: 'One' });
     });
-    const select = (purpose: TrustPurpose, ...services: object[]) =>
-      selectCertificates(read({}, entity({}, ...services)), purpose);
+    const select = (purpose: TrustPurpose, ...services: object[]) => selectCertificates(read({}, entity({}, ...services)), purpose);
     const of = (kind: string, certificate: string, more: object = {}) =>
       service({
         ServiceTypeIdentifier: `${ETSI}/SvcType/PID/${kind}`,
@@ -180,9 +159,7 @@ describe('The document of a trust list', () => {
       const notified = { ServiceStatus: `${ETSI}/PubEAAProvidersList/SvcStatus/notified` };
       const { certificate } = one;
       const revocation = (...services: object[]) =>
-        select(credentialIssuers(), of('Issuance', certificate), ...services)[0]?.revocation?.map(
-          (listed) => listed.certificate,
-        );
+        select(credentialIssuers(), of('Issuance', certificate), ...services)[0]?.revocation?.map((listed) => listed.certificate);
       expect(revocation()).to.equal(undefined);
       expect(revocation(of('Revocation', certificate))).to.deep.equal([certificate]);
       expect(revocation(of('Revocation', certificate, notified))).to.deep.equal([certificate]);
@@ -194,86 +171,61 @@ describe('The document of a trust list', () => {
       const { certificate } = one;
       const chosen = (text: string) => select(credentialIssuers(), of('Issuance', text)).length;
       const other = certificate.endsWith('=') ? certificate.replace(/=+$/, '') : `${certificate}A`;
-      expect(
-        [certificate, other, `${certificate.slice(0, 40)}!!!!${certificate.slice(40)}`].map(chosen),
-      ).to.deep.equal([1, 0, 0]);
+      expect([certificate, other, `${certificate.slice(0, 40)}!!!!${certificate.slice(40)}`].map(chosen)).to.deep.equal([1, 0, 0]);
     });
   });
 });
 
 describe('The signature of a trust list', () => {
-  const list = (header: object) =>
-    openSignedList(`${buildSigningInput({ alg: 'ES256', ...header }, { LoTE: {} })}.AA`);
+  const list = (header: object) => parseSignedList(`${buildSigningInput({ alg: 'ES256', ...header }, { LoTE: {} })}.AA`);
 
   it('says whose it is, by certificates before all else', () => {
     expect(list({ x5c: ['AAAA'] }).signer).to.deep.equal({ chain: ['AAAA'] });
     expect(list({ 'x5t#S256': 'x' }).signer).to.deep.equal({ thumbprint: 'x' });
     expect(list({ x5c: ['AAAA'], 'x5t#S256': 'x' }).signer).to.deep.equal({ chain: ['AAAA'] });
-    for (const header of [
-      {},
-      { 'x5t#S256': 5 },
-      { x5c: [], 'x5t#S256': 'x' },
-      { x5c: null, 'x5t#S256': 'x' },
-    ]) {
+    for (const header of [{}, { 'x5t#S256': 5 }, { x5c: [], 'x5t#S256': 'x' }, { x5c: null, 'x5t#S256': 'x' }]) {
       expect(faultOf(() => list(header))).to.equal('untrusted_signer');
     }
   });
 
   it('was made when it says, in either form', () => {
     const seconds = NOW.getTime() / 1000;
-    const made = (header: object) => faultOf(() => checkSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
-    expect([made({ iat: seconds + 300 }), made({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal([
-      'taken',
-      'taken',
-    ]);
+    const made = (header: object) => faultOf(() => assertSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
+    expect([made({ iat: seconds + 300 }), made({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal(['taken', 'taken']);
     expect([made({}), made({ iat: 'x' }), made({ iat: null }), made({ sigT: 5 })]).to.deep.equal([
       ...['taken', 'malformed', 'malformed', 'malformed'],
     ]);
-    expect([
-      made({ iat: seconds + 301 }),
-      made({ iat: seconds, sigT: '2027-01-15T08:05:01Z' }),
-    ]).to.deep.equal([...['from_the_future', 'from_the_future']]);
-    for (const text of [
-      '2027-01-15',
-      '2027-01-15T08:00:00',
-      '2027-13-15T08:00:00Z',
-      ['2027-01-15T08:00:00Z'],
-      5,
-      undefined,
-    ]) {
+    expect([made({ iat: seconds + 301 }), made({ iat: seconds, sigT: '2027-01-15T08:05:01Z' })]).to.deep.equal([
+      ...['from_the_future', 'from_the_future'],
+    ]);
+    for (const text of ['2027-01-15', '2027-01-15T08:00:00', '2027-13-15T08:00:00Z', ['2027-01-15T08:00:00Z'], 5, undefined]) {
       expect(
-        faultOf(() => readDateTime(text, 'time')),
+        faultOf(() => parseDateTime(text, 'time')),
         String(text),
       ).to.equal('malformed');
     }
-    expect(readDateTime('2027-01-15T08:00:00.5Z', 'time').getTime()).to.equal(NOW.getTime() + 500);
+    expect(parseDateTime('2027-01-15T08:00:00.5Z', 'time').getTime()).to.equal(NOW.getTime() + 500);
   });
 
   it('has another number with each release', () => {
     const release = (sequenceNumber: number, contentHash = 'a') => ({ sequenceNumber, contentHash });
-    const following = (...next: Parameters<typeof release>) =>
-      faultOf(() => checkSuccession(release(5), release(...next)));
+    const following = (...next: Parameters<typeof release>) => faultOf(() => assertSuccession(release(5), release(...next)));
     expect([following(6, 'b'), following(5), following(5, 'b'), following(4)]).to.deep.equal([
       ...['taken', 'taken', 'sequence_reused', 'sequence_went_back'],
     ]);
     // As releases were remembered once: by the very document.
     const remembered = (documentHash: string) =>
-      faultOf(() => checkSuccession(release(5, 'document'), { ...release(5, 'content'), documentHash }));
+      faultOf(() => assertSuccession(release(5, 'document'), { ...release(5, 'content'), documentHash }));
     expect([remembered('document'), remembered('other')]).to.deep.equal(['taken', 'sequence_reused']);
     const seen = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
-    const jump = (number: number, before?: typeof seen) =>
-      faultOf(() => checkJump(before, release(number), NOW));
+    const jump = (number: number, before?: typeof seen) => faultOf(() => assertNoJump(before, release(number), NOW));
     expect([jump(2_005, seen), jump(2_006, seen), jump(1e14), jump(1e14 + 1)]).to.deep.equal([
       ...['taken', 'sequence_jumped', 'taken', 'sequence_jumped'],
     ]);
-    expect(
-      [jump(2_027_011_500, seen), jump(2_027_011_700, seen), jump(2_027_134_500, seen)],
-      'a date',
-    ).to.deep.equal([...['taken', 'sequence_jumped', 'sequence_jumped']]);
-    expect(
-      jump(1_006, { ...seen, seenAt: new Date(NOW.getTime() + 5_000) }),
-      'seen by a fast clock',
-    ).to.equal('sequence_jumped');
+    expect([jump(2_027_011_500, seen), jump(2_027_011_700, seen), jump(2_027_134_500, seen)], 'a date').to.deep.equal([
+      ...['taken', 'sequence_jumped', 'sequence_jumped'],
+    ]);
+    expect(jump(1_006, { ...seen, seenAt: new Date(NOW.getTime() + 5_000) }), 'seen by a fast clock').to.equal('sequence_jumped');
   });
 });
 
@@ -319,12 +271,9 @@ describe('A trust list of this service', () => {
   });
 
   it('says of what its author may not set who does', () => {
-    const messages = (data: unknown) =>
-      TrustListData.safeParse(data).error?.issues.map(({ message }) => message);
+    const messages = (data: unknown) => TrustListData.safeParse(data).error?.issues.map(({ message }) => message);
     const scheme = (members: object) => messages({ LoTE: { ListAndSchemeInformation: members } });
-    expect(scheme({ LoTESequenceNumber: 5, x: 1 })).to.deep.equal([
-      'LoTESequenceNumber is written by the service and cannot be set',
-    ]);
+    expect(scheme({ LoTESequenceNumber: 5, x: 1 })).to.deep.equal(['LoTESequenceNumber is written by the service and cannot be set']);
     expect(scheme({ x: 1, y: 2 })).to.deep.equal(['x, y cannot be set']);
     expect(messages({ LoTE: 'x' })?.join()).to.match(/expected object/);
     expect(messages('x')?.join()).to.match(/expected object/);
@@ -346,15 +295,10 @@ describe('A trust list of this service', () => {
           TrustedEntitiesList: { TrustedEntityInformation: { TEInformationURI: { uriValue: string }[] } }[];
         };
       };
-      return LoTE.TrustedEntitiesList[0]?.TrustedEntityInformation.TEInformationURI.map(
-        ({ uriValue }) => uriValue,
-      );
+      return LoTE.TrustedEntitiesList[0]?.TrustedEntityInformation.TEInformationURI.map(({ uriValue }) => uriValue);
     };
     expect(addresses()).to.deep.equal(['https://acme.example']);
-    expect(addresses('DE')).to.deep.equal([
-      `${ETSI}/ListOfTrustedEntities/PIDProvider/DE`,
-      'https://acme.example',
-    ]);
+    expect(addresses('DE')).to.deep.equal([`${ETSI}/ListOfTrustedEntities/PIDProvider/DE`, 'https://acme.example']);
   });
 
   it('has each name once, or the same behind it', () => {
@@ -363,11 +307,7 @@ describe('A trust list of this service', () => {
       const { root: _, ...chain } = { ...made, active: { ...made.active, certificates: [certificate] } };
       return chain;
     };
-    const chains = [
-      listed('a'),
-      listed('b'),
-      { ...listed('none'), active: { ...listed('none').active, certificates: [] } },
-    ];
+    const chains = [listed('a'), listed('b'), { ...listed('none'), active: { ...listed('none').active, certificates: [] } }];
     const entity = (issuerKeyChainId: string, country?: string): TrustListEntity => ({
       ...{
         type: 'internal',
@@ -380,9 +320,7 @@ describe('A trust list of this service', () => {
         assertDistinct(entities, chains, OWNER);
         return [];
       } catch (error) {
-        return (error as Failure).details.errors?.map(
-          ({ path, message }) => `${path}: ${/entities\.\d/.exec(message)?.[0]}`,
-        );
+        return (error as Failure).details.errors?.map(({ path, message }) => `${path}: ${/entities\.\d/.exec(message)?.[0]}`);
       }
     };
     expect(faults(entity('a'), entity('a'), entity('b', 'DE'))).to.deep.equal([]);
@@ -390,8 +328,95 @@ describe('A trust list of this service', () => {
     expect(faults(entity('a'), entity('b'), entity('a'))).to.deep.equal(['entities.1.info.name: entities.0']);
     const owned = { ...OWNER, country: 'DE' };
     expect(() => assertDistinct([entity('a'), entity('b', 'DE')], chains, owned), 'one country').to.throw();
-    const source = (keyChainId: string) =>
-      ({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId }) as const;
+    const source = (keyChainId: string) => ({ purpose: 'Issuance', member: 'issuerKeyChainId', keyChainId }) as const;
     expect(certificatesOf(source('none'), chains), 'of a key chain without certificates').to.deep.equal([]);
+  });
+});
+
+const day = (number: number) => new Date(Date.UTC(2026, 0, number));
+const state = (status: string, since: number) => ({ type: 't', status, since: day(since) });
+const periods = (...history: ReturnType<typeof state>[]) =>
+  goodPeriods(day(20), history, ({ status }) => status === 'good').map(({ from, until }) => [from.getUTCDate(), until.getUTCDate()]);
+
+describe('The history of a service', () => {
+  it('has the periods in which it stood as it has to, in whatever order they come', () => {
+    expect(periods(state('good', 10), state('bad', 5), state('good', 1))).to.deep.equal([
+      [10, 20],
+      [1, 5],
+    ]);
+    expect(periods(state('good', 1), state('bad', 5), state('good', 10))).to.deep.equal([
+      [10, 20],
+      [1, 5],
+    ]);
+  });
+  it('has none of what began with the present state or later, and of what began at one time', () => {
+    expect(periods(state('good', 20), state('good', 25))).to.deep.equal([]);
+    expect(periods(state('good', 5), state('bad', 5))).to.deep.equal([]);
+    expect(periods(state('bad', 5), state('good', 5))).to.deep.equal([]);
+  });
+  it('counts from the beginning of a period, and not at its end', () => {
+    const period = [{ from: day(1), until: day(5) }];
+    expect([1, 4, 5].map((at) => isWithin(period, day(at)))).to.deep.equal([true, true, false]);
+  });
+
+  describe('on a list of trusted entities (TS 119 602)', () => {
+    const STATES = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus';
+    const read = async (history: unknown, status = 'withdrawn', start = '2026-01-20T00:00:00Z') => {
+      const { certificate } = await certify({ name: 'Body', ca: true });
+      const ServiceInformation = {
+        ServiceTypeIdentifier: 'http://uri.etsi.org/19602/SvcType/PubEAA/Issuance',
+        ...(status !== '' && { ServiceStatus: `${STATES}/${status}` }),
+        StatusStartingTime: start,
+        ServiceDigitalIdentity: { X509Certificates: [{ val: certificate }] },
+      };
+      const LoTE = {
+        ListAndSchemeInformation: {
+          ...{ LoTEVersionIdentifier: 1, LoTESequenceNumber: 1 },
+          ...{ ListIssueDateTime: '2026-01-21T00:00:00Z', NextUpdate: '2026-03-01T00:00:00Z' },
+        },
+        TrustedEntitiesList: [
+          {
+            TrustedEntityInformation: { TEName: [{ lang: 'en', value: 'Body' }] },
+            TrustedEntityServices: [{ ServiceInformation, ServiceHistory: history }],
+          },
+        ],
+      };
+      return parseTrustList({ LoTE } as unknown as JsonObject, day(25));
+    };
+    const notified = { ServiceStatus: `${STATES}/notified`, StatusStartingTime: '2026-01-10T00:00:00Z' };
+
+    for (const [what, status, start, count] of [
+      ['began yesterday', 'notified', '2026-01-24T00:00:00Z', 1],
+      ['begins tomorrow', 'notified', '2026-01-26T00:00:00Z', 0],
+      ['is not stated and begins tomorrow', '', '2026-01-26T00:00:00Z', 0],
+    ] as const) {
+      it(`selects ${count} certificates of a service whose status ${what}`, async () => {
+        const list = await read(undefined, status, start);
+        expect(selectCertificates(list, credentialIssuers())).to.have.length(count);
+        expect(selectCertificates(list, credentialIssuers(undefined, 'issuance'))).to.have.length(count);
+      });
+    }
+
+    it('is read, and counts for who asks for the time of issuance alone', async () => {
+      const list = await read([notified]);
+      const [selected] = selectCertificates(list, credentialIssuers(undefined, 'issuance'));
+      expect(selected?.periods).to.deep.equal([{ from: day(10), until: day(20) }]);
+      expect(selected?.isFormer).to.equal(true);
+      expect(selectCertificates(list, credentialIssuers())).to.deep.equal([]);
+    });
+    it('vouches for nothing where it cannot be read', async () => {
+      const broken = [
+        undefined,
+        'none',
+        [7, null],
+        [{ ...notified, StatusStartingTime: 'then' }],
+        [{ ...notified, ServiceStatus: 7 }],
+        [{ ...notified, ServiceStatus: `${STATES}/other` }],
+      ];
+      for (const history of broken) {
+        const list = await read(history);
+        expect(selectCertificates(list, credentialIssuers(undefined, 'issuance')), String(history)).to.deep.equal([]);
+      }
+    });
   });
 });

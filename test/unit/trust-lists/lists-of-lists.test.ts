@@ -3,20 +3,23 @@ import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-b
 import { Log } from '../../../application/ports/log.ts';
 import { RemoteError } from '../../../application/ports/remote.ts';
 import { StoreUnavailable } from '../../../application/ports/store.ts';
-import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
+import { TenantConfigurations } from '../../../application/tenant-cache/tenant-configurations.ts';
 import { askLists } from '../../../application/trust-lists/ask-lists.ts';
 import { areSame, gatherAnchors, type ListSource } from '../../../application/trust-lists/listed-anchors.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { signersOf } from '../../../application/trust-lists/verify-trust-list.ts';
-import { readPointers } from '../../../domain/trust-lists/list-pointer.ts';
-import { credentialIssuers } from '../../../domain/trust-lists/select-certificates.ts';
+import { parseCompactJws } from '../../../domain/formats/jose/compact.ts';
+import { parsePointers } from '../../../domain/trust-lists/list-pointer.ts';
+import { parseTrustList } from '../../../domain/trust-lists/lote.ts';
+import { credentialIssuers, selectCertificates, WALLET_PROVIDERS } from '../../../domain/trust-lists/select-certificates.ts';
 import { addTenant } from '../../contract/store/builders.ts';
-import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
+import { inlineTrustLists } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
-import { trustList } from '../../support/trust-list.ts';
+import { type ListedEntity, type ListedService, trustList } from '../../support/trust-list.ts';
+import { WalletProvider } from '../../support/wallet-provider.ts';
 import { LIST_OF_LISTS, signXml, type XmlList, type XmlPointer, xmlList } from '../../support/xml-list.ts';
-import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
+import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification/kit.ts';
 
 const LOTL = 'https://lists.example/lotl';
 const TYPE = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
@@ -89,12 +92,9 @@ describe('A list of lists', () => {
   /** Territories whose issuer counts. */
   const vouched = async (one = source()) => {
     const anchors = [...(await gatherAnchors(await ask(one))).values()].map(({ certificate }) => certificate);
-    return [...issuers].flatMap(([territory, { certificate }]) =>
-      anchors.includes(certificate) ? [territory] : [],
-    );
+    return [...issuers].flatMap(([territory, { certificate }]) => (anchors.includes(certificate) ? [territory] : []));
   };
-  const refusals = async (one = source()) =>
-    (await ask(one)).flatMap((asked) => ('refusal' in asked ? [asked.refusal.message] : []));
+  const refusals = async (one = source()) => (await ask(one)).flatMap((asked) => ('refusal' in asked ? [asked.refusal.message] : []));
 
   it('leads to the national lists, each under the signer that it names', async () => {
     expect(await vouched()).to.deep.equal(['DE', 'FR', 'IT']);
@@ -124,10 +124,7 @@ describe('A list of lists', () => {
     'cannot be had': [() => published.delete(addressOf('FR')), /^unavailable/],
     'is signed by somebody else': [() => national('FR', {}, foe), /^untrusted_signer/],
     'is signed by who signs another one': [() => national('FR', {}, signerOf('DE')), /^untrusted_signer/],
-    'is that of another territory': [
-      () => national('FR', { territory: 'DE' }),
-      /^another_list: of DE instead of FR/,
-    ],
+    'is that of another territory': [() => national('FR', { territory: 'DE' }), /^another_list: of DE instead of FR/],
     'says no territory': [
       () => published.set(addressOf('FR'), signXml(xmlList(dates), signerOf('FR'))),
       /^another_list: of no territory instead of FR/,
@@ -143,16 +140,13 @@ describe('A list of lists', () => {
       breakIt();
       expect(await vouched()).to.deep.equal(['DE', 'IT']);
       const [refusal, ...more] = await refusals();
-      expect([refusal, more]).to.satisfy(
-        ([one, others]: [string, string[]]) => reason.test(one) && others.length === 0,
-      );
+      expect([refusal, more]).to.satisfy(([one, others]: [string, string[]]) => reason.test(one) && others.length === 0);
     });
   }
 
   it('waits for no list that does not answer longer than for all of them together', async () => {
     const { request } = remote;
-    remote.request = (url, options) =>
-      url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options);
+    remote.request = (url, options) => (url === addressOf('FR') ? new Promise(() => {}) : request.call(remote, url, options));
     const asked = await askLists(lists, ACME, [source()], 1_000);
     const anchors = [...(await gatherAnchors(asked)).values()].map(({ certificate }) => certificate);
     expect(anchors).to.deep.equal([certificateOf('DE'), certificateOf('IT')]);
@@ -182,11 +176,7 @@ describe('A list of lists', () => {
 
   it('of more lists than there are countries is not believed', async () => {
     const many = (count: number) =>
-      pointTo(
-        Array.from({ length: count }, (_, at) =>
-          pointer('DE', { uri: `https://${at}.example/`, territory: 'XX' }),
-        ),
-      );
+      pointTo(Array.from({ length: count }, (_, at) => pointer('DE', { uri: `https://${at}.example/`, territory: 'XX' })));
     many(65);
     expect(await refusals()).to.deep.equal(['malformed: too many pointers']);
   });
@@ -216,10 +206,7 @@ describe('A list of lists', () => {
     };
     const SchemeTerritory = 'DE';
     const signer = signerOf('DE');
-    published.set(
-      addressOf('DE'),
-      trustList({ entities: [german], signer, scheme: { SchemeTerritory } }, seconds),
-    );
+    published.set(addressOf('DE'), trustList({ entities: [german], signer, scheme: { SchemeTerritory } }, seconds));
     const pointers = ['DE', 'FR'].map((territory) => ({
       LoTELocation: addressOf(territory),
       ServiceDigitalIdentities: [{ X509Certificates: [{ val: signerOf(territory).certificate }] }],
@@ -228,10 +215,7 @@ describe('A list of lists', () => {
     const scheme = { LoTEType: 'x', PointersToOtherLoTE: pointers };
     published.set(LOTL, trustList({ entities: [], signer: europe, scheme }, seconds));
     expect(await vouched()).to.deep.equal(['DE', 'FR']);
-    published.set(
-      addressOf('DE'),
-      trustList({ entities: [german], signer: foe, scheme: { SchemeTerritory } }, seconds),
-    );
+    published.set(addressOf('DE'), trustList({ entities: [german], signer: foe, scheme: { SchemeTerritory } }, seconds));
     lists.clear(ACME);
     clock.time += 3 * 3_600_000;
     expect(await vouched(), 'the good copy').to.deep.equal(['DE', 'FR']);
@@ -244,6 +228,87 @@ describe('A list of lists', () => {
       ...{ LoTELocation: 'https://lists.example/de', ServiceDigitalIdentities: [signed] },
       LoTEQualifiers: qualifiers,
     };
-    expect(readPointers([one]).map(({ territory }) => territory)).to.deep.equal(['DE']);
+    expect(parsePointers([one]).map(({ territory }) => territory)).to.deep.equal(['DE']);
+  });
+});
+
+let provider: WalletProvider;
+let first: Certified;
+let second: Certified;
+
+function select(...entities: ListedEntity[]) {
+  const payload = parseCompactJws(provider.list({ entities }))?.payload ?? {};
+  return selectCertificates(parseTrustList(payload, new Date()), WALLET_PROVIDERS);
+}
+
+const service = (type: string, ...certificates: string[]): ListedService => ({ type, certificates });
+const entity = (name: string, ...services: ListedService[]): ListedEntity => ({ name, services });
+const chosen = (...entities: ListedEntity[]) => select(...entities).map(({ certificate }) => certificate);
+
+describe('The certificates of a trust list that vouch for wallets', () => {
+  before(async () => {
+    provider = await WalletProvider.make();
+    first = await certify({ name: 'First', ca: true });
+    second = await certify({ name: 'Second' });
+  });
+
+  for (const type of ['WalletSolution/Issuance', 'WalletProvider']) {
+    it(`are those of services of the type ${type}`, () => {
+      const all = [first.certificate, second.certificate];
+      expect(chosen(entity('A', service(type, ...all)))).to.deep.equal(all);
+    });
+  }
+  for (const type of [
+    ...['WalletSolution/Revocation', 'PID/Issuance', 'EAA/Issuance', 'WRPAC/Issuance'],
+    ...['walletprovider', 'WalletProvider/', ''],
+  ]) {
+    it(`are not those of services of the type "${type}"`, () => {
+      expect(chosen(entity('A', service(type, first.certificate)))).to.deep.equal([]);
+    });
+  }
+
+  it('are not those of a service with a status, since these lists have none', () => {
+    for (const ServiceStatus of ['http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/withdrawn', 'granted', 7]) {
+      const listed = { ...service('WalletProvider', first.certificate), more: { ServiceStatus } };
+      expect(chosen(entity('A', listed))).to.deep.equal([]);
+    }
+  });
+
+  it('are those that parse, white space or not', () => {
+    const broken = `${first.certificate.slice(0, 40)}AAAA`;
+    const spaced = `${first.certificate.slice(0, 64)}\n${first.certificate.slice(64)}\n`;
+    const listed = service('WalletProvider', 'nonsense!', broken, '', spaced);
+    expect(chosen(entity('A', listed))).to.deep.equal([first.certificate]);
+  });
+
+  it('are none of a service that is known by something else', () => {
+    const more = { ServiceDigitalIdentity: { X509SKIs: ['AAAA'] } };
+    expect(chosen(entity('A', { ...service('WalletProvider'), more }))).to.deep.equal([]);
+  });
+
+  it('go with the revocation service of the same entity and of no other', () => {
+    const [one, other] = select(
+      entity('A', service('WalletProvider', first.certificate)),
+      entity('B', service('WalletSolution/Issuance', second.certificate), service('WalletSolution/Revocation', first.certificate)),
+    );
+    expect([one?.entity.name, one?.revocation]).to.deep.equal(['A', undefined]);
+    const revokers = other?.revocation?.map(({ certificate }) => certificate);
+    expect([other?.entity.name, revokers]).to.deep.equal(['B', [first.certificate]]);
+  });
+
+  it('go with nobody where the revocation service has no usable certificate', () => {
+    const [one] = select(entity('A', service('WalletProvider', first.certificate), service('WalletSolution/Revocation', 'nonsense')));
+    expect(one?.revocation).to.deep.equal([]);
+  });
+
+  it('tell entities of one name apart by what else they say', () => {
+    const document = parseCompactJws(provider.list({ entities: [entity('A', service('WalletProvider', first.certificate)), entity('A')] }))
+      ?.payload as Record<string, Record<string, Record<string, unknown>[]>>;
+    const entities = document['LoTE']?.['TrustedEntitiesList'] ?? [];
+    const information = entities[1]?.['TrustedEntityInformation'] as Record<string, unknown>;
+    const idsOf = () => parseTrustList(document as never, new Date()).entities.map(({ id }) => id);
+    expect(new Set(idsOf()).size).to.equal(1);
+    information['TETradeName'] = [{ lang: 'en', value: 'VATDE-1' }];
+    expect(new Set(idsOf()).size).to.equal(2);
   });
 });

@@ -1,4 +1,9 @@
 import { expect } from 'chai';
+import sinon from 'sinon';
+import type { SigningKey } from '../../../application/ports/kms.ts';
+import { ServeTrustList } from '../../../application/trust-lists/serve-trust-list.ts';
+import { SignTrustListsAnew } from '../../../application/trust-lists/sign-trust-lists-anew.ts';
+import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
 import {
   CreateTrustList,
   DeleteTrustList,
@@ -11,11 +16,12 @@ import {
   VersionListQuery,
 } from '../../../application/trust-lists/trust-lists.ts';
 import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import type { Failure } from '../../../domain/shared/failure.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
-import { TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
+import { configurationOf, TrustListReplacement, TrustListUpdate } from '../../../domain/trust-lists/list-configuration.ts';
 import { MAX_LISTS } from '../../../domain/trust-lists/published-list.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
-import { type AdministrationWorld, anAdministration, endOf } from '../administration/kit.ts';
+import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, type World } from '../administrators.ts';
 
 const OURS = {
   type: 'internal',
@@ -30,10 +36,7 @@ describe('The trust lists that a tenant publishes', () => {
   const caller = () => world.caller(['issuance:manage']);
   const elsewhere = () => ({ ...caller(), tenantId: 'other' as TenantId });
   const create = (wanted: object = {}) =>
-    new CreateTrustList(world).execute(
-      caller(),
-      TrustListReplacement.parse({ id: 'list', entities: [OURS], ...wanted }),
-    );
+    new CreateTrustList(world).execute(caller(), TrustListReplacement.parse({ id: 'list', entities: [OURS], ...wanted }));
   const replace = (id: string, wanted: object = {}, by = caller()) =>
     new ReplaceTrustList(world).execute(by, id, TrustListReplacement.parse({ entities: [OURS], ...wanted }));
   const update = (id: string, changes: object = {}, by = caller()) =>
@@ -43,8 +46,7 @@ describe('The trust lists that a tenant publishes', () => {
   const remove = (id: string, by = caller()) => new DeleteTrustList(world).execute(by, id);
   const versions = (id: string, query: object = {}, by = caller()) =>
     new ListTrustListVersions(world).execute(by, id, VersionListQuery.parse(query));
-  const version = (id: string, versionId: string, by = caller()) =>
-    new GetTrustListVersion(world).execute(by, id, versionId);
+  const version = (id: string, versionId: string, by = caller()) => new GetTrustListVersion(world).execute(by, id, versionId);
   const external = (...certificates: Certified[]) => ({
     type: 'external',
     issuerCertPem: writePemCertificates(certificates.map(({ certificate }) => certificate)),
@@ -84,10 +86,7 @@ describe('The trust lists that a tenant publishes', () => {
     const changed = await update('list', { entities: [external(ca)] });
     expect(changed).to.include({ description: 'Ours', keyChainId: 'trust-list' });
     expect(changed.entities).to.deep.equal([external(ca)]);
-    expect(await update('list', { description: null, keyChainId: null })).to.not.have.any.keys(
-      'description',
-      'keyChainId',
-    );
+    expect(await update('list', { description: null, keyChainId: null })).to.not.have.any.keys('description', 'keyChainId');
   });
 
   it('go, and go on from their last number when they come back', async () => {
@@ -101,11 +100,7 @@ describe('The trust lists that a tenant publishes', () => {
   const refused: [string, () => object, string][] = [
     ['an unknown signer', () => ({ keyChainId: 'nothing' }), 'invalid_input keyChainId'],
     ['a signer for something else', () => ({ keyChainId: 'signing' }), 'invalid_input keyChainId'],
-    [
-      'an unknown issuer',
-      () => ({ entities: [{ ...OURS, issuerKeyChainId: 'x' }] }),
-      'invalid_input entities.0.issuerKeyChainId',
-    ],
+    ['an unknown issuer', () => ({ entities: [{ ...OURS, issuerKeyChainId: 'x' }] }), 'invalid_input entities.0.issuerKeyChainId'],
     [
       'an issuer that issues nothing',
       () => ({ entities: [{ ...OURS, issuerKeyChainId: 'access' }] }),
@@ -121,21 +116,9 @@ describe('The trust lists that a tenant publishes', () => {
       () => ({ entities: [OURS, { ...external(), issuerCertPem: 'x' }] }),
       'invalid_input entities.1.issuerCertPem',
     ],
-    [
-      'a certificate that has ended',
-      () => ({ entities: [external(ended)] }),
-      'invalid_input entities.0.issuerCertPem',
-    ],
-    [
-      'a chain out of order',
-      () => ({ entities: [external(ca, ended)] }),
-      'invalid_input entities.0.issuerCertPem',
-    ],
-    [
-      'two that readers cannot tell apart',
-      () => ({ entities: [OURS, { ...external(ca), info: OURS.info }] }),
-      'invalid_input entities.1',
-    ],
+    ['a certificate that has ended', () => ({ entities: [external(ended)] }), 'invalid_input entities.0.issuerCertPem'],
+    ['a chain out of order', () => ({ entities: [external(ca, ended)] }), 'invalid_input entities.0.issuerCertPem'],
+    ['two that readers cannot tell apart', () => ({ entities: [OURS, { ...external(ca), info: OURS.info }] }), 'invalid_input entities.1'],
   ];
   for (const [what, wanted, end] of refused) {
     it(`are refused with ${what}, new or changed`, async () => {
@@ -189,12 +172,10 @@ describe('The trust lists that a tenant publishes', () => {
     beforeEach(async () => {
       await world.store.prepare('eight releases of a list', async () => {
         await create({ description: 'release 1' });
-        for (let release = 2; release <= 8; release++)
-          await update('list', { description: `release ${release}` });
+        for (let release = 2; release <= 8; release++) await update('list', { description: `release ${release}` });
       });
     });
-    const numbers = (page: Awaited<ReturnType<typeof versions>>) =>
-      page.versions.map(({ list }) => list.sequenceNumber);
+    const numbers = (page: Awaited<ReturnType<typeof versions>>) => page.versions.map(({ list }) => list.sequenceNumber);
 
     it('newest first, without the present one', async () => {
       const page = await versions('list');
@@ -239,5 +220,195 @@ describe('The trust lists that a tenant publishes', () => {
         expect(VersionListQuery.safeParse(query).success).to.equal(false);
       });
     }
+  });
+});
+
+const ENTITIES = [
+  {
+    type: 'internal' as const,
+    issuerKeyChainId: 'signing',
+    info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' },
+  },
+];
+
+/** What happens in another process while this one waits for a signature. */
+describe('A release of a trust list', () => {
+  let world: World;
+  let here: TrustListPublisher;
+  let elsewhere: TrustListPublisher;
+
+  beforeEach(async () => {
+    world = aWorld();
+    await world.createTenant();
+    [here, elsewhere] = [new TrustListPublisher(world), new TrustListPublisher(world)];
+  });
+
+  const publish = (publisher: TrustListPublisher, description: string) =>
+    publisher.publish(ACME, 'list', 'system', () => configurationOf('list', { description, entities: ENTITIES }));
+  const remove = () => elsewhere.remove(ACME, 'list', 'system');
+  const stored = () =>
+    world.store.forTenant(ACME, async ({ trustLists }) => ({
+      list: await trustLists.find('list'),
+      versions: (await trustLists.versions('list')).map(({ list }) => list.description),
+    }));
+  /** Runs `event` before the signature number `which` of this process is there. */
+  const during = (which: number | 'all', event: () => Promise<unknown>) => {
+    const sign = world.kms.sign.bind(world.kms);
+    let count = 0;
+    let isInside = false;
+    return sinon.stub(world.kms, 'sign').callsFake(async (key: SigningKey, data: Uint8Array | string) => {
+      if (!isInside && (++count === which || which === 'all')) {
+        isInside = true;
+        await event();
+        isInside = false;
+      }
+      return sign(key, data);
+    });
+  };
+
+  it('is made again when somebody else was faster', async () => {
+    await publish(here, 'first');
+    during(1, () => publish(elsewhere, 'theirs'));
+    expect(await publish(here, 'ours')).to.include({ sequenceNumber: 3, description: 'ours' });
+    const { list, versions } = await stored();
+    expect([list?.sequenceNumber, list?.description]).to.deep.equal([3, 'ours']);
+    expect(versions).to.deep.equal(['theirs', 'first']);
+  });
+
+  it('takes no number that another one had, even if that is gone already', async () => {
+    during(1, async () => {
+      await publish(elsewhere, 'came');
+      await remove();
+    });
+    expect(await publish(here, 'ours')).to.include({ sequenceNumber: 2 });
+  });
+
+  it('brings back no list that was removed meanwhile, unless it is new', async () => {
+    await publish(here, 'first');
+    during(1, remove);
+    const changed = here.publish(ACME, 'list', 'system', ({ known }) =>
+      known === undefined ? undefined : configurationOf('list', { entities: [] }),
+    );
+    expect(await changed).to.equal(undefined);
+    expect((await stored()).list).to.equal(undefined);
+  });
+
+  it('names no key chain that went meanwhile', async () => {
+    const lose = (id: string) => () => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
+    const signer = during(1, lose('trust-list'));
+    expect(await codeOf(publish(here, 'ours'))).to.equal('invalid_input');
+    signer.restore();
+    const other = aWorld();
+    await other.createTenant();
+    world = other;
+    here = new TrustListPublisher(world);
+    during(1, lose('signing'));
+    expect(await codeOf(publish(here, 'ours'))).to.equal('invalid_input');
+    expect((await stored()).list).to.equal(undefined);
+  });
+
+  it('is given up when others are faster again and again', async () => {
+    await publish(here, 'first');
+    const sign = during('all', () => publish(elsewhere, 'theirs'));
+    expect(await codeOf(publish(here, 'ours'))).to.equal('conflict');
+    expect(sign.callCount).to.equal(40);
+    expect((await stored()).list?.sequenceNumber).to.equal(21);
+  });
+
+  it('waits for those before it in the same process, and signs once', async () => {
+    const sign = sinon.spy(world.kms, 'sign');
+    const releases = await Promise.all(['a', 'b', 'c', 'd'].map((name) => publish(here, name)));
+    expect(releases.map((release) => release?.sequenceNumber)).to.deep.equal([1, 2, 3, 4]);
+    expect(sign.callCount).to.equal(4);
+    const failing = here.publish(ACME, 'list', 'system', () => {
+      throw new Error('broken');
+    });
+    const after = publish(here, 'e');
+    expect(await failing.catch((error: Error) => error.message)).to.equal('broken');
+    expect((await after)?.sequenceNumber).to.equal(5);
+  });
+
+  it('is signed again after its signer was compromised, and only then', async () => {
+    await publish(here, 'first');
+    const anew = new SignTrustListsAnew({ ...world, trustListPublisher: here });
+    const caller = world.caller(['issuance:manage']);
+    const release = async () => (await stored()).list?.sequenceNumber;
+    await anew.execute(caller, []);
+    await anew.execute(caller, [{ id: 'signing' }]);
+    expect(await release()).to.equal(1);
+    await anew.execute(caller, [{ id: 'trust-list' }]);
+    expect(await release()).to.equal(2);
+  });
+
+  it('stays as it is when it cannot be signed again, which the log says', async () => {
+    await publish(here, 'first');
+    sinon.stub(world.kms, 'sign').rejects(new Error('the key store is away'));
+    const error = sinon.spy(world.log, 'error');
+    const anew = new SignTrustListsAnew({ ...world, trustListPublisher: here });
+    await anew.execute(world.caller(['issuance:manage']), [{ id: 'trust-list' }]);
+    expect((await stored()).list?.sequenceNumber).to.equal(1);
+    expect(error.firstCall.args.at(1)).to.deep.equal({ tenantId: ACME, trustListId: 'list' });
+  });
+});
+
+const DAY_MS = 86_400_000;
+
+describe('ServeTrustList', () => {
+  let world: World;
+  let serve: ServeTrustList;
+  let jwt: string;
+  let end: number;
+
+  before(async () => {
+    world = aWorld();
+    serve = new ServeTrustList(world);
+    await world.createTenant();
+    const publisher = new TrustListPublisher(world);
+    const published = await publisher.publish(ACME, 'list', 'system', () =>
+      configurationOf('list', { description: 'first', entities: ENTITIES }),
+    );
+    if (published === undefined) throw new Error('no list');
+    jwt = published.jwt;
+    end = published.nextUpdate.getTime();
+  });
+
+  const at = async <T>(time: number, work: () => Promise<T>) => {
+    const now = world.clock.time;
+    world.clock.time = new Date(time);
+    try {
+      return await work();
+    } finally {
+      world.clock.time = now;
+    }
+  };
+
+  it('serves the release as it was signed, for an hour at most', async () => {
+    const served = await serve.execute(ACME, 'list');
+    expect([served.jwt, served.maxAgeSeconds]).to.deep.equal([jwt, 3600]);
+    expect(served.etag).to.equal(`"${jwt.split('.')[2]?.slice(0, 43)}"`);
+  });
+
+  it('lets nobody keep it longer than it counts', async () => {
+    expect(end - world.clock.now().getTime()).to.be.closeTo(30 * DAY_MS, 1000);
+    const { maxAgeSeconds } = await at(end - 90_000, () => serve.execute(ACME, 'list'));
+    expect(maxAgeSeconds).to.equal(90);
+  });
+
+  it('serves nothing that has ended, and asks to come again', async () => {
+    const failure = await at(end, () => serve.execute(ACME, 'list').catch((error: Failure) => error));
+    if (!('details' in failure)) throw new Error('nothing failed');
+    expect([failure.code, failure.details.retryAfterSeconds]).to.deep.equal(['unavailable', 300]);
+  });
+
+  it('is not found under another name, or at another tenant', async () => {
+    expect(await codeOf(serve.execute(ACME, 'none'))).to.equal('not_found');
+    expect(await codeOf(serve.execute('nobody' as TenantId, 'list'))).to.equal('not_found');
+  });
+
+  it('serves suspended tenants, whose lists stay published', async () => {
+    await world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status: 'suspended' }), {
+      by: 'system',
+    });
+    expect((await serve.execute(ACME, 'list')).jwt).to.equal(jwt);
   });
 });

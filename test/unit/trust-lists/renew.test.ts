@@ -5,13 +5,9 @@ import { CreateKeyChain } from '../../../application/keys/key-chains.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RenewTrustLists } from '../../../application/trust-lists/renew-trust-lists.ts';
 import { TrustListPublisher } from '../../../application/trust-lists/trust-list-publisher.ts';
-import {
-  CreateTrustList,
-  GetTrustList,
-  UpdateTrustList,
-} from '../../../application/trust-lists/trust-lists.ts';
+import { CreateTrustList, GetTrustList, UpdateTrustList } from '../../../application/trust-lists/trust-lists.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
-import { ACME, aWorld, codeOf, type World } from '../administration/world.ts';
+import { ACME, aWorld, codeOf, type World } from '../administrators.ts';
 
 const DAYS = 24 * 60 * 60 * 1000;
 const ENTITIES = [
@@ -59,11 +55,9 @@ describe('The renewal of trust lists', () => {
   const addKeyChain = (id: string, certValidityDays: number) =>
     new CreateKeyChain(world).execute(caller, { id, usageType: 'trustList', certValidityDays });
   /** Behind the back of whoever refuses it while something names the key chain. */
-  const loseKeyChain = (id: string) =>
-    world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
+  const loseKeyChain = (id: string) => world.store.forTenant(ACME, ({ keyChains }) => keyChains.remove(id), { by: 'system' });
   const get = (id: string) => new GetTrustList(world).execute(caller, id);
-  const numbers = async (...ids: string[]) =>
-    Promise.all(ids.map(async (id) => (await get(id)).sequenceNumber));
+  const numbers = async (...ids: string[]) => Promise.all(ids.map(async (id) => (await get(id)).sequenceNumber));
   /** All lists, page by page. */
   const renewAll = async (limit = 100) => {
     let page = await renewal.execute(world.clock.now(), limit);

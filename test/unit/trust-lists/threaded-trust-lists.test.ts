@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 import type { Job, ThreadResult } from '../../../adapters/trust-lists/list-thread.ts';
-import { ProcessorBudget } from '../../../adapters/trust-lists/processor-budget.ts';
 import { joinPart, partsOf } from '../../../adapters/trust-lists/thread-protocol.ts';
-import { ThreadedTrustLists } from '../../../adapters/trust-lists/threaded-trust-lists.ts';
+import { ProcessorBudget, ThreadedTrustLists } from '../../../adapters/trust-lists/threaded-trust-lists.ts';
 import type { OpenedList } from '../../../application/ports/trust-list-reader.ts';
+import { SharedLists } from '../../../application/trust-lists/fetched-lists.ts';
+import { TenantSlots } from '../../../application/trust-lists/tenant-slots.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import type { TrustedEntity, TrustedService } from '../../../domain/trust-lists/lote.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
-import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
+import { inlineTrustLists } from '../../support/fakes.ts';
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
@@ -106,9 +107,7 @@ describe('ThreadedTrustLists', () => {
   it('rejects lists of a tenant beyond 64 and beyond 48 MiB that wait', async () => {
     for (let count = 0; count < 67; count++) void open('acme', xml(10 * KIBIBYTE));
     await settle();
-    expect(order).to.deep.equal(
-      Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be read'),
-    );
+    expect(order).to.deep.equal(Array.from({ length: 2 }, () => 'acme: unavailable: too many large lists wait to be read'));
     order = [];
     for (let count = 0; count < 5; count++) void open('other', xml(15 * MEBIBYTE));
     await settle();
@@ -116,8 +115,7 @@ describe('ThreadedTrustLists', () => {
   });
 
   it('takes the place of the tenant that holds most for one that has nothing waiting', async () => {
-    for (const tenant of ['a', 'b', 'c'])
-      for (let count = 0; count < 3; count++) void open(tenant, xml(15 * MEBIBYTE));
+    for (const tenant of ['a', 'b', 'c']) for (let count = 0; count < 3; count++) void open(tenant, xml(15 * MEBIBYTE));
     await settle();
     expect(order).to.deep.equal([]);
     void open('late', xml(15 * MEBIBYTE));
@@ -138,9 +136,7 @@ describe('ThreadedTrustLists', () => {
       budget: { milliseconds: 1_000, perMs: 60_000 },
     });
     const fail = (tenant: string) =>
-      lists
-        .open(xml(10 * KIBIBYTE), { signers: [], now: NOW, tenantId: tenant as TenantId })
-        .catch(() => void order.push(tenant));
+      lists.open(xml(10 * KIBIBYTE), { signers: [], now: NOW, tenantId: tenant as TenantId }).catch(() => void order.push(tenant));
     await Promise.all([fail('busy'), fail('other')]);
     void fail('busy');
     await settle();
@@ -150,9 +146,7 @@ describe('ThreadedTrustLists', () => {
   it('rejects the list whose thread fails, and opens the next one', async () => {
     const failing = {
       open: (job: Job) =>
-        job.bytes.length > 20_000
-          ? Promise.reject(new Error('broken'))
-          : Promise.resolve({ outcome: { opened }, cpuMs: 1 }),
+        job.bytes.length > 20_000 ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: { opened }, cpuMs: 1 }),
     };
     lists = new ThreadedTrustLists({
       thread: failing,
@@ -189,9 +183,7 @@ describe('The parts of an opened list', () => {
     ...{ id: `${id}`, name: `Name ${id}`, country: 'DE', services },
   });
   const weight = (entities: readonly TrustedEntity[]) =>
-    entities
-      .flatMap(({ services }) => services)
-      .reduce((sum, { history = [] }) => sum + 5 + 2 * history.length, 0);
+    entities.flatMap(({ services }) => services).reduce((sum, { history = [] }) => sum + 5 + 2 * history.length, 0);
 
   it('are small, and are the list again when they are joined', () => {
     const lists: readonly TrustedEntity[][] = [
@@ -224,5 +216,71 @@ describe('The parts of an opened list', () => {
     }
     const many = lists[2] ?? [];
     expect([...partsOf(many)].every((part) => weight(part.entities) <= 1_010)).to.equal(true);
+  });
+});
+
+describe('TenantSlots', () => {
+  it('runs as many steps of a tenant at once as it has slots, the others in order, and another tenant beside them', async () => {
+    const slots = new TenantSlots(2);
+    const started: string[] = [];
+    const ends = new Map<string, (error?: Error) => void>();
+    const run = (tenant: string, name: string) =>
+      slots.run(tenant, () => {
+        started.push(name);
+        return new Promise<void>((resolve, reject) => {
+          ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));
+        });
+      });
+    const settle = () => new Promise((resolve) => setImmediate(resolve));
+    const first = run('acme', 'a1').catch((error: Error) => error.message);
+    for (const name of ['a2', 'a3', 'a4']) void run('acme', name);
+    void run('other', 'o1');
+    await settle();
+    expect(started).to.deep.equal(['a1', 'a2', 'o1']);
+    ends.get('a1')?.(new Error('failed'));
+    expect(await first).to.equal('failed');
+    await settle();
+    expect(started).to.deep.equal(['a1', 'a2', 'o1', 'a3']);
+  });
+});
+
+type List = { readonly name: string; readonly bytes: number };
+
+const names = (lists: SharedLists<List>, tenant: string) =>
+  lists
+    .entries(tenant)
+    .map(({ name }) => name)
+    .sort()
+    .join('');
+
+describe('The memory for lists of others', () => {
+  let lists: SharedLists<List>;
+  const add = (tenant: string, name: string, bytes = 10) => lists.set(tenant, name, { name, bytes });
+  beforeEach(() => {
+    lists = new SharedLists({ maxBytes: 100, sizeOf: ({ bytes }) => bytes });
+  });
+
+  it('is taken from the tenant that uses most of it, what was asked for longest ago first', () => {
+    add('small', 'a');
+    for (const name of 'bcdefghij') add('large', name);
+    lists.get('large', 'b');
+    add('third', 'k');
+    add('third', 'l');
+    expect(names(lists, 'small')).to.equal('a');
+    expect(names(lists, 'large')).to.equal('befghij');
+    expect(names(lists, 'third')).to.equal('kl');
+  });
+  it('holds no list that does not fit, and nothing of others goes for it', () => {
+    add('small', 'a');
+    add('large', 'b', 101);
+    expect(names(lists, 'small') + names(lists, 'large')).to.equal('a');
+  });
+  it('counts a list that is replaced once, and what is cleared no more', () => {
+    for (let round = 0; round < 50; round += 1) add('one', 'a', 60);
+    add('two', 'b', 40);
+    expect(names(lists, 'one') + names(lists, 'two')).to.equal('ab');
+    lists.clear('one');
+    add('two', 'c', 60);
+    expect(names(lists, 'two')).to.equal('bc');
   });
 });

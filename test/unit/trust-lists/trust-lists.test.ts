@@ -3,30 +3,20 @@ import { expect } from 'chai';
 import { InProcessEventBus } from '../../../adapters/dispatch/in-process/event-bus.ts';
 import { Log, type LogFields } from '../../../application/ports/log.ts';
 import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
-import {
-  type OpenedList,
-  type ReadingOptions,
-  TrustListReader,
-} from '../../../application/ports/trust-list-reader.ts';
-import { TenantConfigurations } from '../../../application/tenant-configurations.ts';
+import { type OpenedList, type ReadingOptions, TrustListReader } from '../../../application/ports/trust-list-reader.ts';
+import { TenantConfigurations } from '../../../application/tenant-cache/tenant-configurations.ts';
 import { TrustLists } from '../../../application/trust-lists/remote-trust-lists.ts';
 import { pinSigners } from '../../../application/trust-lists/verify-trust-list.ts';
 import type { TenantId } from '../../../domain/shared/ids.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { addTenant } from '../../contract/store/builders.ts';
-import { inlineTrustLists } from '../../support/inline-trust-lists.ts';
+import { inlineTrustLists } from '../../support/fakes.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { newKey } from '../../support/raw-wallet.ts';
-import {
-  type Certified,
-  certify,
-  pem,
-  UNREADABLE_TIMES,
-  WEB_SERVER,
-} from '../../support/test-certificates.ts';
+import { type Certified, certify, pem, UNREADABLE_TIMES, WEB_SERVER } from '../../support/test-certificates.ts';
 import type { ListOptions } from '../../support/trust-list.ts';
 import { WalletProvider } from '../../support/wallet-provider.ts';
-import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification-flow/kit.ts';
+import { ACME, FakeRemote, FakeSettings, SetClock } from '../verification/kit.ts';
 
 const URI = 'https://operator.example/lote?key=secret';
 const MINUTE = 60_000;
@@ -68,9 +58,7 @@ function publish(options: ListOptions | RemoteError | Partial<RemoteResponse> = 
   const isList = !(options instanceof Error) && !('status' in options) && !('body' in options);
   const body = Buffer.from(isList ? provider.list(options as ListOptions) : '');
   remote.answer = () =>
-    options instanceof RemoteError
-      ? options
-      : { status: 200, contentType: 'application/jwt', body, ...(isList ? {} : options) };
+    options instanceof RemoteError ? options : { status: 200, contentType: 'application/jwt', body, ...(isList ? {} : options) };
 }
 
 function startProcess(trustListReader: TrustListReader = inlineTrustLists()): TrustLists {
@@ -150,8 +138,7 @@ describe('A trust list', () => {
       }
     });
     it('when it names a pinned certificate by its hash instead of bringing it', async () => {
-      const thumbprint = (signer: Certified) =>
-        hash('sha256', Buffer.from(signer.certificate, 'base64'), 'base64url');
+      const thumbprint = (signer: Certified) => hash('sha256', Buffer.from(signer.certificate, 'base64'), 'base64url');
       publish({ header: { x5c: undefined, 'x5t#S256': thumbprint(provider.operator) } });
       expect(await read()).to.equal('Wallet Provider');
       lists.clear(ACME);
@@ -177,14 +164,7 @@ describe('A trust list', () => {
       }
     });
     it('unless it says that it is another kind of token', async () => {
-      for (const typ of [
-        'statuslist+jwt',
-        'kb+jwt',
-        'dc+sd-jwt',
-        'application/oauth-authz-req+jwt',
-        7,
-        null,
-      ]) {
+      for (const typ of ['statuslist+jwt', 'kb+jwt', 'dc+sd-jwt', 'application/oauth-authz-req+jwt', 7, null]) {
         expect(await readOf({ header: { typ } }), String(typ)).to.equal('malformed');
         lists.clear(ACME);
       }
@@ -207,52 +187,24 @@ describe('A trust list', () => {
       ['with alg none', () => ({ header: { alg: 'none' } }), 'algorithm'],
       ['with alg HS256', () => ({ header: { alg: 'HS256' } }), 'algorithm'],
       ['with an alg that is not that of the key', () => ({ header: { alg: 'ES384' } }), 'algorithm'],
-      [
-        'with a critical header that nobody knows',
-        () => ({ header: { crit: ['x'], x: 1 } }),
-        'critical_extension',
-      ],
+      ['with a critical header that nobody knows', () => ({ header: { crit: ['x'], x: 1 } }), 'critical_extension'],
       ['with crit that names nothing', () => ({ header: { crit: [] } }), 'critical_extension'],
       ['with crit that names an absent member', () => ({ header: { crit: ['sigT'] } }), 'critical_extension'],
-      [
-        'with crit that names a member twice',
-        () => ({ header: { crit: ['iat', 'iat'] } }),
-        'critical_extension',
-      ],
+      ['with crit that names a member twice', () => ({ header: { crit: ['iat', 'iat'] } }), 'critical_extension'],
       ['with an unencoded payload', () => ({ header: { b64: false, crit: ['b64'] } }), 'critical_extension'],
-      [
-        'with a signing time in the future',
-        () => ({ header: { iat: clock.time / 1000 + 301 } }),
-        'from_the_future',
-      ],
-      [
-        'with a signing time that is none',
-        () => ({ header: { iat: undefined, sigT: 'today' } }),
-        'malformed',
-      ],
+      ['with a signing time in the future', () => ({ header: { iat: clock.time / 1000 + 301 } }), 'from_the_future'],
+      ['with a signing time that is none', () => ({ header: { iat: undefined, sigT: 'today' } }), 'malformed'],
       ['of another version', () => ({ scheme: { LoTEVersionIdentifier: 2 } }), 'version'],
       ['without a version', () => ({ scheme: { LoTEVersionIdentifier: undefined } }), 'version'],
       ['without a number', () => ({ scheme: { LoTESequenceNumber: undefined } }), 'malformed'],
       ['with the number 0', () => ({ scheme: { LoTESequenceNumber: 0 } }), 'malformed'],
       ['with the number 1.5', () => ({ scheme: { LoTESequenceNumber: 1.5 } }), 'malformed'],
       ['without an issue time', () => ({ scheme: { ListIssueDateTime: undefined } }), 'malformed'],
-      [
-        'with an issue time in the future',
-        () => ({ scheme: { ListIssueDateTime: iso(301) } }),
-        'from_the_future',
-      ],
+      ['with an issue time in the future', () => ({ scheme: { ListIssueDateTime: iso(301) } }), 'from_the_future'],
       ['without NextUpdate', () => ({ scheme: { NextUpdate: undefined } }), 'malformed'],
-      [
-        'with a NextUpdate that is none',
-        () => ({ scheme: { NextUpdate: '2026-13-01T00:00:00Z' } }),
-        'malformed',
-      ],
+      ['with a NextUpdate that is none', () => ({ scheme: { NextUpdate: '2026-13-01T00:00:00Z' } }), 'malformed'],
       ['after NextUpdate', () => ({ scheme: { NextUpdate: iso(0) } }), 'outdated'],
-      [
-        'with a critical extension',
-        () => ({ scheme: { SchemeExtensions: [{ Critical: true }] } }),
-        'critical_extension',
-      ],
+      ['with a critical extension', () => ({ scheme: { SchemeExtensions: [{ Critical: true }] } }), 'critical_extension'],
       ['that is no list', () => ({ payload: { list: [] } }), 'malformed'],
       ['whose entities are no list', () => ({ payload: { LoTE: { TrustedEntitiesList: {} } } }), 'malformed'],
     ];
@@ -311,9 +263,7 @@ describe('A trust list', () => {
     it('and the log says why, without what the address may keep secret', async () => {
       publish({ scheme: { LoTEVersionIdentifier: 2 } });
       await read();
-      expect(log.warnings).to.deep.equal([
-        { tenantId: ACME, list: 'https://operator.example/lote', reason: 'version' },
-      ]);
+      expect(log.warnings).to.deep.equal([{ tenantId: ACME, list: 'https://operator.example/lote', reason: 'version' }]);
     });
   });
 
@@ -444,9 +394,7 @@ describe('A trust list', () => {
       await read();
       await settle();
       expect(await read()).to.equal('Fifth');
-      expect(log.warnings.map(({ reason, sequenceNumber }) => [reason, sequenceNumber])).to.deep.equal([
-        [undefined, 5],
-      ]);
+      expect(log.warnings.map(({ reason, sequenceNumber }) => [reason, sequenceNumber])).to.deep.equal([[undefined, 5]]);
       clock.time += 61 * MINUTE;
       expect(await read()).to.equal('Fifth');
       lists = startProcess();
@@ -485,9 +433,7 @@ describe('A trust list', () => {
     });
     it('and a number from which nothing could follow is not believed', async () => {
       expect(await renew(named('Last', Number.MAX_SAFE_INTEGER))).to.equal('Fifth');
-      expect(log.warnings[0]?.['reason']).to.match(
-        /^sequence_jumped: 9007199254740991 after 5; .*releases=true/,
-      );
+      expect(log.warnings[0]?.['reason']).to.match(/^sequence_jumped: 9007199254740991 after 5; .*releases=true/);
       clock.time += 31 * MINUTE;
       expect(await renew(named('Sixth', 6)), 'the list goes on').to.equal('Sixth');
     });

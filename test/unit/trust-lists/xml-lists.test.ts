@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { XmlTrustedLists } from '../../../adapters/xml/xml-trusted-lists.ts';
+import { MAX_XML_BYTES, XmlTrustedLists } from '../../../adapters/xml/xml-trusted-lists.ts';
 import { credentialIssuers, selectCertificates } from '../../../domain/trust-lists/select-certificates.ts';
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
-import { processorTimeUntil } from '../../support/processor-time.ts';
+import { processorTimeUntil } from '../../support/measurements.ts';
 import { type Certified, certify } from '../../support/test-certificates.ts';
 import { signXml, type XmlList, type XmlSigning, xmlList } from '../../support/xml-list.ts';
 
@@ -29,7 +29,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     signXml(xmlList({ services: services(issuer.certificate), ...list }), by, signing);
   const read = async (xml: string | Buffer, signers = [operator.certificate], now = NOW) => {
     const bytes = typeof xml === 'string' ? Buffer.from(xml) : xml;
-    return documents.read(bytes, signers, now).list;
+    return documents.verify(bytes, signers, now).list;
   };
   const fault = (xml: string | Buffer, ...more: [string[]?, Date?]) =>
     read(xml, ...more).then(
@@ -39,8 +39,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
         throw error;
       },
     );
-  const vouched = async (xml: string) =>
-    selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
+  const vouched = async (xml: string) => selectCertificates(await read(xml), credentialIssuers()).map(({ certificate }) => certificate);
 
   it('are read: who may issue, since when, until when', async () => {
     const list = await read(signed({ sequenceNumber: 42 }));
@@ -69,23 +68,15 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
         '<q:x xmlns:q="urn:q" b="2&#10;" a="1"> mixed <q:y/> text </q:x><tsl:TrustServiceProviderList>',
       );
     const hashesOf = (xml: string) => {
-      const { documentHash, contentHash } = documents.read(Buffer.from(xml), [operator.certificate], NOW);
+      const { documentHash, contentHash } = documents.verify(Buffer.from(xml), [operator.certificate], NOW);
       return [documentHash, contentHash];
     };
     const xml = signXml(text, operator);
-    const expected = [
-      'LuHM1jLcmau1mK1ryXYq7t5Tgq9pPKXbbao6aO2R2Y8',
-      'CTKMjvZxzLQsXcYf4rJCAvyK8bLoYsqESO8QPrNxAXM',
-    ];
+    const expected = ['LuHM1jLcmau1mK1ryXYq7t5Tgq9pPKXbbao6aO2R2Y8', 'CTKMjvZxzLQsXcYf4rJCAvyK8bLoYsqESO8QPrNxAXM'];
     expect(hashesOf(xml)).to.deep.equal(expected);
     expect(hashesOf(xml.replaceAll('\n', '\r\n')), 'with other line ends').to.deep.equal(expected);
-    const [document, content] = hashesOf(
-      signXml(text.replace('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'), operator),
-    );
-    expect([document === expected[0], content === expected[1]], 'with another date').to.deep.equal([
-      false,
-      true,
-    ]);
+    const [document, content] = hashesOf(signXml(text.replace('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'), operator));
+    expect([document === expected[0], content === expected[1]], 'with another date').to.deep.equal([false, true]);
   });
 
   it('count with processing instructions, which are signed and say nothing', async () => {
@@ -100,40 +91,11 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
 
   it('are refused where they are not well-formed', async () => {
     const good = signed();
-    const inside = (text: string) =>
-      good.replace('<tsl:SchemeInformation>', `${text}<tsl:SchemeInformation>`);
+    const inside = (text: string) => good.replace('<tsl:SchemeInformation>', `${text}<tsl:SchemeInformation>`);
     for (const text of [
-      ...[
-        '<a></b>',
-        '<a',
-        '<a b=c/>',
-        '<a b="1" b="2"/>',
-        '<a b="1"c="2"/>',
-        '<a b="<"/>',
-        '<1/>',
-        '< a/>',
-        '</a>',
-      ],
-      ...[
-        '&unknown;',
-        '&#0;',
-        '&#xFFFF;',
-        '&#xD800;',
-        '&#99999999999;',
-        '&amp',
-        '&',
-        ']]>',
-        '\u0001',
-        '<a:b/>',
-      ],
-      ...[
-        '<a:b:c xmlns:a="u"/>',
-        '<a xmlns:p=""/>',
-        '<a xmlns:xmlns="u"/>',
-        '<a xmlns:xml="u"/>',
-        '<:a/>',
-        '<a:/>',
-      ],
+      ...['<a></b>', '<a', '<a b=c/>', '<a b="1" b="2"/>', '<a b="1"c="2"/>', '<a b="<"/>', '<1/>', '< a/>', '</a>'],
+      ...['&unknown;', '&#0;', '&#xFFFF;', '&#xD800;', '&#99999999999;', '&amp', '&', ']]>', '\u0001', '<a:b/>'],
+      ...['<a:b:c xmlns:a="u"/>', '<a xmlns:p=""/>', '<a xmlns:xmlns="u"/>', '<a xmlns:xml="u"/>', '<:a/>', '<a:/>'],
       ...['<!-- a -- b -->', '<!-- a --->', '<![CDATA[', '<?xml version="1.0"?>', '<?a', '<?a:b?>', '<!a>'],
       '<a xmlns:p="u" xmlns:q="u" p:b="1" q:b="2"/>',
     ]) {
@@ -157,9 +119,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     expect(await of({ extensions: extension('true', 'Unheard') })).to.deep.equal([]);
     expect(await of({ extensions: extension('false', 'Unheard') })).to.have.length(1);
     expect(await of({ extensions: extension('true', 'AdditionalServiceInformation') })).to.have.length(1);
-    expect(await fault(signed({ services: [{ ...service, status: '' } as never] }))).to.equal(
-      'malformed: ServiceStatus',
-    );
+    expect(await fault(signed({ services: [{ ...service, status: '' } as never] }))).to.equal('malformed: ServiceStatus');
   });
 
   it('rejects critical extensions that are not understood, of a service, a provider and the scheme', async () => {
@@ -182,9 +142,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
       ['SchemeInformation', 'SchemeExtensions'],
       ['TSPInformation', 'TSPInformationExtensions'],
     ] as const) {
-      expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'true'))).to.equal(
-        `critical_extension: ${name}`,
-      );
+      expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'true'))).to.equal(`critical_extension: ${name}`);
       expect(await fault(extended(parent, name, '<tsl:Unheard/>', 'false'))).to.equal('taken');
     }
   });
@@ -206,9 +164,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     const borrowed = signed({}, { shown: operator.certificate }, stranger);
     expect(await fault(borrowed), 'with the certificate of somebody else').to.match(/^signature/);
     expect(await fault(xmlList()), 'not signed').to.match(/^malformed: one signature/);
-    expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(
-      /not valid now/,
-    );
+    expect(await fault(signed(), [operator.certificate], new Date('2050-01-01T00:00:00Z'))).to.match(/not valid now/);
   });
 
   it('keep no text of any length', async () => {
@@ -240,25 +196,17 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
       return place(good.replace(signature, ''), signature);
     };
     const outer = (id: string, more: string) =>
-      xmlList({ id, services: forged() }).replace(
-        '</tsl:TrustServiceStatusList>',
-        `${more}</tsl:TrustServiceStatusList>`,
-      );
+      xmlList({ id, services: forged() }).replace('</tsl:TrustServiceStatusList>', `${more}</tsl:TrustServiceStatusList>`);
 
     for (const uri of ['', '#good'] as const) {
       const cases: Record<string, () => string> = {
         'inside an object of the signature': () =>
-          wrapped(uri, (inner, signature) =>
-            outer('bad', signature.replace('</Signature>', `<Object>${inner}</Object></Signature>`)),
-          ),
+          wrapped(uri, (inner, signature) => outer('bad', signature.replace('</Signature>', `<Object>${inner}</Object></Signature>`))),
         'beside the signature': () => wrapped(uri, (inner, signature) => outer('bad', signature + inner)),
         'under the same id': () => wrapped(uri, (inner, signature) => outer('good', signature + inner)),
         'with the signature still inside': () =>
           wrapped(uri, (inner, signature) =>
-            outer(
-              'bad',
-              inner.replace('</tsl:TrustServiceStatusList>', `${signature}</tsl:TrustServiceStatusList>`),
-            ),
+            outer('bad', inner.replace('</tsl:TrustServiceStatusList>', `${signature}</tsl:TrustServiceStatusList>`)),
           ),
       };
       for (const [name, make] of Object.entries(cases)) {
@@ -271,9 +219,7 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     it('by a second signature', async () => {
       const good = signed();
       const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(good) ?? [];
-      expect(await fault(good.replace(signature, signature + signature))).to.match(
-        /^malformed: one signature/,
-      );
+      expect(await fault(good.replace(signature, signature + signature))).to.match(/^malformed: one signature/);
     });
 
     it('by a signature over a part', async () => {
@@ -291,14 +237,11 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
 
   it('that cost more than a list may are refused at once, signed or not', async () => {
     const good = signed();
-    const inside = (text: string) =>
-      good.replace('<tsl:SchemeInformation>', `<tsl:SchemeInformation>${text}`);
+    const inside = (text: string) => good.replace('<tsl:SchemeInformation>', `<tsl:SchemeInformation>${text}`);
     const costly: Record<string, string> = {
       deep: inside(`${'<q>'.repeat(10_000)}${'</q>'.repeat(10_000)}`),
       'deep behind comments': inside(`${'<q><!--</q>-->'.repeat(8_000)}${'</q>'.repeat(8_000)}`),
-      'of many prefixes': inside(
-        Array.from({ length: 5_000 }, (_, index) => `<q xmlns:p${index}="u"/>`).join(''),
-      ),
+      'of many prefixes': inside(Array.from({ length: 5_000 }, (_, index) => `<q xmlns:p${index}="u"/>`).join('')),
       'of many elements': inside('<q/>'.repeat(40_000)),
       'never closed': `<a ${'b="c" '.repeat(40_000)}`,
     };
@@ -314,31 +257,98 @@ describe('Trusted lists in XML (ETSI TS 119 612)', () => {
     const good = signed();
     const entity = good.replace('?>', '?><!DOCTYPE x [<!ENTITY a "b">]>');
     expect(await fault(entity)).to.equal('malformed: a document type');
-    const old = good.replaceAll(
-      'http://www.w3.org/2001/04/xmlenc#sha256',
-      'http://www.w3.org/2000/09/xmldsig#sha1',
-    );
+    const old = good.replaceAll('http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2000/09/xmldsig#sha1');
     expect(await fault(old)).to.equal('algorithm: DigestMethod');
-    for (const method of [
-      '2000/09/xmldsig#rsa-sha1',
-      '2000/09/xmldsig#hmac-sha1',
-      '2001/04/xmldsig-more#hmac-sha256',
-    ]) {
-      const weak = good.replace(
-        'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256',
-        `http://www.w3.org/${method}`,
-      );
+    for (const method of ['2000/09/xmldsig#rsa-sha1', '2000/09/xmldsig#hmac-sha1', '2001/04/xmldsig-more#hmac-sha256']) {
+      const weak = good.replace('http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256', `http://www.w3.org/${method}`);
       expect(await fault(weak), method).to.equal('algorithm: SignatureMethod');
     }
     const rsa = good.replace('ecdsa-sha256', 'rsa-sha256');
     expect(await fault(rsa), 'of another kind of key').to.match(/^signature/);
-    const transform = good.replace(
-      'http://www.w3.org/2000/09/xmldsig#enveloped-signature',
-      'http://www.w3.org/TR/1999/REC-xslt-19991116',
-    );
+    const transform = good.replace('http://www.w3.org/2000/09/xmldsig#enveloped-signature', 'http://www.w3.org/TR/1999/REC-xslt-19991116');
     expect(await fault(transform)).to.equal('algorithm: Transform');
     expect(await fault(Buffer.from([0xff, 0xfe, 0x3c]))).to.equal('malformed: not UTF-8');
     expect(await fault('<a>')).to.match(/^malformed/);
     expect(await fault('<a/>')).to.equal('malformed: another root element');
+  });
+});
+
+const MARK = '<tsl:TrustServiceProviderList>';
+
+describe('The cost of a trusted list in XML', () => {
+  const lists = new XmlTrustedLists();
+  let operator: Certified;
+
+  before(async () => {
+    operator = await certify({ name: 'Operator' });
+  });
+
+  const put = (inner: string) => xmlList().replace(MARK, inner + MARK);
+  const outcome = (text: string | Buffer, reader = lists) => {
+    try {
+      reader.verify(Buffer.from(text), [operator.certificate], NOW);
+      return 'accepted';
+    } catch (error) {
+      if (error instanceof TrustListRefusal) return error.message;
+      throw error;
+    }
+  };
+  /** Limits apply to the document before its signature is looked for. */
+  const unsigned = (inner: string) => outcome(put(inner));
+  const WITHOUT_SIGNATURE = 'malformed: one signature is wanted, directly below the root element';
+
+  it('is bounded in bytes, elements and namespace declarations', () => {
+    expect(outcome(Buffer.alloc(MAX_XML_BYTES + 1, ' '))).to.equal('malformed: lists in XML are read up to 16 MB');
+    const small = new XmlTrustedLists({ elements: 50, namespaces: 10 });
+    expect(outcome(put('<a/>'.repeat(50)), small)).to.equal('malformed: too large');
+    expect(outcome(put('<a xmlns:p="u"/>'.repeat(10)), small)).to.equal('malformed: too large');
+    expect(outcome(put('<a xmlns:p="u"/>'.repeat(9)), small)).to.equal(WITHOUT_SIGNATURE);
+  });
+
+  it('is bounded in depth', () => {
+    const nested = (levels: number) => `${'<a>'.repeat(levels)}${'</a>'.repeat(levels)}`;
+    expect(unsigned(nested(39))).to.equal(WITHOUT_SIGNATURE);
+    expect(unsigned(nested(40))).to.equal('malformed: too large');
+  });
+
+  it('is bounded in the number and size of the attributes of an element', () => {
+    const attributes = (count: number) => Array.from({ length: count }, (_, at) => ` a${at}=""`).join('');
+    expect(unsigned(`<a${attributes(250)}/>`)).to.equal(WITHOUT_SIGNATURE);
+    expect(unsigned(`<a${attributes(251)}/>`)).to.equal('malformed: too large');
+    expect(unsigned(`<a b="${'x'.repeat(100_000)}"/>`)).to.equal(WITHOUT_SIGNATURE);
+    expect(unsigned(`<a b="${'x'.repeat(200_000)}"/>`)).to.equal('malformed: too large');
+  });
+
+  it('is bounded in the text of an element, also where references and sections make it up', () => {
+    expect(unsigned(`<a>${'x'.repeat(1_000_000)}</a>`)).to.equal(WITHOUT_SIGNATURE);
+    for (const text of ['x'.repeat(1_100_000), '&amp;'.repeat(1_100_000), '<![CDATA[x]]>'.repeat(1_100_000)])
+      expect(unsigned(`<a>${text}</a>`)).to.equal('malformed: too large');
+  });
+
+  it('is bounded in the canonical form, which may repeat a long namespace with each element', () => {
+    const uri = `urn:${'x'.repeat(50_000)}`;
+    const declared = put('<a><p:b/></a>'.repeat(2_000)).replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`);
+    const exclusive = signXml(xmlList(), operator);
+    const [signature = ''] = /<Signature [\s\S]*<\/Signature>/.exec(exclusive) ?? [];
+    const end = '</tsl:TrustServiceStatusList>';
+    expect(outcome(declared.replace(end, signature + end))).to.equal('malformed: too large');
+  });
+
+  it('does not include the digest of the document where the signature is not of a pinned signer', async () => {
+    const stranger = await certify({ name: 'Stranger' });
+    // Its canonical form is too large to be computed, which is not noticed.
+    const uri = `urn:${'x'.repeat(50_000)}`;
+    const small = signXml(xmlList(), stranger, { shown: operator.certificate });
+    const large = small.replace(' Id="list"', ` Id="list" xmlns:p="${uri}"`).replace(MARK, '<a><p:b/></a>'.repeat(2_000) + MARK);
+    expect(outcome(large)).to.equal('signature');
+  });
+
+  it('is bounded in the size of SignedInfo, and in the transforms of a reference', () => {
+    const wide = signXml(xmlList(), operator).replace('</SignedInfo>', `${'<x/>'.repeat(200)}</SignedInfo>`);
+    expect(outcome(wide)).to.equal('malformed: SignedInfo is too large');
+    const long = signXml(xmlList(), operator).replace('</SignedInfo>', `${' '.repeat(300_000)}</SignedInfo>`);
+    expect(outcome(long)).to.equal('malformed: SignedInfo is too large');
+    const transforms = Array.from({ length: 5 }, () => 'http://www.w3.org/2001/10/xml-exc-c14n#');
+    expect(outcome(signXml(xmlList(), operator, { transforms }))).to.equal('malformed: Transforms');
   });
 });

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { compileQuery } from '../../../domain/dcql/compile.ts';
+import { demandedLists } from '../../../domain/dcql/demanded-lists.ts';
+import { matchCredential, type PresentedCredential } from '../../../domain/dcql/match.ts';
+import { selectClaims, selectElement } from '../../../domain/dcql/path.ts';
+import { pickDisclosed, pickRequested } from '../../../domain/dcql/pick.ts';
+import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/dcql/query.ts';
+import { parseVpToken } from '../../../domain/dcql/vp-token.ts';
 import type { JsonObject } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
-import { compileQuery } from '../../../domain/verification/dcql/compile.ts';
-import { demandedLists } from '../../../domain/verification/dcql/demanded-lists.ts';
-import { matchCredential, type PresentedCredential } from '../../../domain/verification/dcql/match.ts';
-import { selectClaims, selectElement } from '../../../domain/verification/dcql/path.ts';
-import { pickDisclosed, pickRequested } from '../../../domain/verification/dcql/pick.ts';
-import { DcqlQuery, SupportedDcqlQuery } from '../../../domain/verification/dcql/query.ts';
-import { readVpToken } from '../../../domain/verification/dcql/vp-token.ts';
-import { processorTime } from '../../support/processor-time.ts';
+import { processorTime } from '../../support/measurements.ts';
 
 const TOMBSTONE = Object.freeze({ undisclosed: true });
 const isUndisclosed = (value: unknown) => value === TOMBSTONE;
@@ -87,16 +87,8 @@ describe('DCQL queries', () => {
       { credentials: [{ ...pid, claims: [{ ...name, intent_to_retain: false }] }] },
       'credentials.0.claims.0.intent_to_retain',
     ],
-    [
-      'a path that begins with null',
-      { credentials: [{ ...pid, claims: [name, { path: [null, 'a'] }] }] },
-      'credentials.0.claims.1.path.0',
-    ],
-    [
-      'a path that begins with a position',
-      { credentials: [{ ...pid, claims: [{ path: [0] }] }] },
-      'credentials.0.claims.0.path.0',
-    ],
+    ['a path that begins with null', { credentials: [{ ...pid, claims: [name, { path: [null, 'a'] }] }] }, 'credentials.0.claims.1.path.0'],
+    ['a path that begins with a position', { credentials: [{ ...pid, claims: [{ path: [0] }] }] }, 'credentials.0.claims.0.path.0'],
     [
       'a position that no wallet counts to',
       { credentials: [{ ...pid, claims: [{ path: ['a', 2 ** 31] }] }] },
@@ -150,9 +142,7 @@ describe('DCQL queries', () => {
       { type: 'aki', values: ['a'] },
       { type: 'etsi_tl', values: ['https://a.example', 'https://b.example'] },
     ];
-    expect(
-      demandedLists(DcqlQuery.parse({ credentials: [pid, { ...pid, id: 'b', trusted_authorities }] })),
-    ).to.deep.equal(
+    expect(demandedLists(DcqlQuery.parse({ credentials: [pid, { ...pid, id: 'b', trusted_authorities }] }))).to.deep.equal(
       ['https://a.example', 'https://b.example'].map((uri, k) => ({
         uri,
         path: `dcql_query.credentials.1.trusted_authorities.1.values.${k}`,
@@ -170,13 +160,13 @@ describe('DCQL queries', () => {
 
   it('refuse answers that are no object', () => {
     const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
-    expect(() => readVpToken(['x'], compiled)).to.throw(/^malformed: vp_token_not_object$/);
+    expect(() => parseVpToken(['x'], compiled)).to.throw(/^malformed: vp_token_not_object$/);
   });
 
   it('refuse presentations that are not strings', () => {
     const compiled = compileQuery(DcqlQuery.parse({ credentials: [pid] }));
     for (const presentation of [{}, 7, null, ['x']]) {
-      expect(() => readVpToken({ pid: [presentation] }, compiled)).to.throw('malformed: not_a_string in pid');
+      expect(() => parseVpToken({ pid: [presentation] }, compiled)).to.throw('malformed: not_a_string in pid');
     }
   });
 });
@@ -256,10 +246,7 @@ describe('the claims a client receives', () => {
   });
 
   it('keep the namespaces of an mdoc apart', () => {
-    const presented = credential(
-      { n1: { status: 1, x: 2 }, n2: { x: 3 } },
-      { format: 'mso_mdoc', types: ['d'] },
-    );
+    const presented = credential({ n1: { status: 1, x: 2 }, n2: { x: 3 } }, { format: 'mso_mdoc', types: ['d'] });
     const claims = [{ path: ['n1', 'status'] }, { path: ['n2', 'x'] }];
     const mdoc = { format: 'mso_mdoc', meta: { doctype_value: 'd' } };
     expect(received({ ...mdoc, claims }, presented)).to.deep.equal({ n1: { status: 1 }, n2: { x: 3 } });
@@ -278,8 +265,7 @@ describe('the claims a client receives', () => {
         throw unreadable;
       },
     });
-    const mdoc = (error: Error) =>
-      credential({ n1: { status: 1 }, n2: elements(error) }, { format: 'mso_mdoc', types: ['d'] });
+    const mdoc = (error: Error) => credential({ n1: { status: 1 }, n2: elements(error) }, { format: 'mso_mdoc', types: ['d'] });
     // What has no form in JSON is told when it is read.
     const odd = mdoc(new Refusal('malformed', 'no JSON'));
     expect(pickDisclosed(odd, isUndisclosed)).to.deep.equal({ n1: { status: 1 }, n2: { x: 2 } });
@@ -355,8 +341,7 @@ describe('DCQL matching of arbitrary documents', () => {
 });
 
 describe('The size of DCQL queries', () => {
-  const many = <T>(count: number, make: (i: number) => T): T[] =>
-    Array.from({ length: count }, (_, i) => make(i));
+  const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
   const path = ['a'];
   const pid = { id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid'] } };
   const ids = (count: number) => many(count, (i) => `c${i}`);
@@ -368,10 +353,7 @@ describe('The size of DCQL queries', () => {
     claims: [200, (n) => one({ claims: many(n, (i) => ({ path: [`a${i}`] })) })],
     'claim sets': [50, (n) => one({ claims, claim_sets: many(n, (i) => [`c${i}`]) })],
     'ids in a claim set': [200, (n) => one({ claims, claim_sets: [many(n, () => 'c0')] })],
-    'credential sets': [
-      50,
-      (n) => ({ credentials: [pid], credential_sets: many(n, () => ({ options: [['pid']] })) }),
-    ],
+    'credential sets': [50, (n) => ({ credentials: [pid], credential_sets: many(n, () => ({ options: [['pid']] })) })],
     options: [50, (n) => sets(many(n, () => ['pid']))],
     'ids in an option': [50, (n) => sets([many(n, () => 'pid')])],
     values: [200, (n) => one({ claims: [{ path, values: ids(n) }] })],
@@ -390,9 +372,7 @@ describe('The size of DCQL queries', () => {
 
   it('allows a claim set once', () => {
     const read = DcqlQuery.safeParse(one({ claims, claim_sets: [['c0', 'c1'], ['c2'], ['c1', 'c0']] }));
-    expect(read.error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal([
-      'credentials.0.claim_sets.2',
-    ]);
+    expect(read.error?.issues.map((issue) => issue.path.join('.'))).to.deep.equal(['credentials.0.claim_sets.2']);
   });
 
   it('bounds the time of an answer: each claim is looked for once, however many sets ask for it', () => {

@@ -1,12 +1,22 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
-import type { DcApiVerification, PostedVerification } from '../../../domain/sessions/session.ts';
+import { OpenRequests, ServeDcApiRequest } from '../../../application/verification/serve-request-object.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import { answered } from '../../../domain/sessions/session-change.ts';
+import { Failure, type FailureCode } from '../../../domain/shared/failure.ts';
+import type { PublicId, TenantId } from '../../../domain/shared/ids.ts';
 import { invocationUri } from '../../../domain/shared/invocation-uri.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
 import { bindingOf } from '../../../domain/verification/binding.ts';
-import { requestParameters } from '../../../domain/verification/request-object.ts';
-import {
-  deviceTransactionData,
-  keyBoundTransactionData,
-} from '../../../domain/verification/transaction-data.ts';
+import { isUndecrypted, parseDcApiData, parseForm, parsePlaintext } from '../../../domain/verification/envelope.ts';
+import { requestParameters, supportedOf } from '../../../domain/verification/request-object.ts';
+import { deviceTransactionData, keyBoundTransactionData } from '../../../domain/verification/transaction-data.ts';
+import type { DcApiVerification, PostedVerification } from '../../../domain/verification/verification-request.ts';
+import { type Demands, parseWalletMetadata, parseWalletParameters } from '../../../domain/verification/wallet-parameters.ts';
+import { decode } from '../../support/present.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { endOf } from '../wallet-kit.ts';
+import { ACME, World } from './kit.ts';
 
 const PARAMETERS = { responseMode: 'direct_post', nonce: 'n', dcqlQuery: { credentials: [] } };
 
@@ -19,8 +29,7 @@ describe('The parameters of a presentation request', () => {
 
   it('say who asks in the words of the operator, where there are any', () => {
     const asker = { clientName: 'Acme', logoUri: 'https://acme.example/logo.png' };
-    const metadataOf = (given: object) =>
-      requestParameters({ ...PARAMETERS, asker: given })['client_metadata'];
+    const metadataOf = (given: object) => requestParameters({ ...PARAMETERS, asker: given })['client_metadata'];
     expect(metadataOf(asker)).to.include({ client_name: 'Acme', logo_uri: asker.logoUri });
     for (const nothing of [{}, { clientName: null, logoUri: null }]) {
       expect(metadataOf(nothing)).not.to.have.any.keys('client_name', 'logo_uri');
@@ -72,10 +81,7 @@ describe('What a presentation is made for', () => {
     expect(new Set(binding.transcripts().map(String)).size, 'one for each').to.equal(2);
     // OpenID4VP 1.0 appendix A.4: the audience of a signed request is the page all the same
     const signed = bindingOf({ ...unsigned, clientId: 'x509_hash:h' });
-    expect([signed.audience, signed.recipients]).to.deep.equal([
-      pages,
-      [...origins, ...pages, 'x509_hash:h'],
-    ]);
+    expect([signed.audience, signed.recipients]).to.deep.equal([pages, [...origins, ...pages, 'x509_hash:h']]);
   });
 });
 
@@ -103,10 +109,7 @@ describe('The transactions that a credential confirms', () => {
       authenticatedTransactionData: [],
     });
     const transactionDataSchemas = { sign: 'urn:eudi:sca:payment:1' } as const;
-    const { authenticatedTransactionData } = keyBoundTransactionData(
-      { ...request, transactionDataSchemas },
-      'card',
-    );
+    const { authenticatedTransactionData } = keyBoundTransactionData({ ...request, transactionDataSchemas }, 'card');
     expect(authenticatedTransactionData).to.deep.equal(['second']);
     expect(keyBoundTransactionData({}, 'card').transactionData).to.deep.equal([]);
   });
@@ -122,8 +125,341 @@ describe('The transactions that a credential confirms', () => {
       { ...nowhere, text: 'third', required: true },
     ]);
     const odd = { ...request, transactionDataObjects: [{ credential_ids: ['card'], type: ['pay'] }] };
-    expect(deviceTransactionData(odd, 'card'), 'a type that is no text').to.deep.equal([
-      { ...nowhere, text: 'first', required: true },
-    ]);
+    expect(deviceTransactionData(odd, 'card'), 'a type that is no text').to.deep.equal([{ ...nowhere, text: 'first', required: true }]);
   });
+});
+
+const REQUEST = { state: 's', responseMode: 'direct_post.jwt' } as const;
+const PLAIN = { state: 's', responseMode: 'direct_post' } as const;
+
+/** What it comes to in a word: a failure leaves the session as it is. */
+function outcome(open: () => ReturnType<typeof parseForm>): string {
+  try {
+    const opened = open();
+    if (opened.kind === 'refused') return `${opened.code}: ${opened.detail}`;
+    return opened.kind === 'wallet_error' ? `${opened.error.code}: ${opened.error.message}` : opened.kind;
+  } catch (error) {
+    if (error instanceof Failure) return `untouched: ${error.message}`;
+    throw error;
+  }
+}
+
+describe('What a wallet posts', () => {
+  const forms: readonly [string, Parameters<typeof parseForm>, RegExp][] = [
+    ['an encrypted answer', [{ response: 'a' }, REQUEST], /^encrypted$/],
+    ['one with the state outside as well', [{ response: 'a', state: 's' }, REQUEST], /^encrypted$/],
+    ['one with a foreign state outside', [{ response: 'a', state: 'x' }, REQUEST], /^untouched: state/],
+    ['one and an error', [{ response: 'a', error: 'e' }, REQUEST], /^response_mode: response and more/],
+    ['a plain answer', [{ vp_token: '{}', state: 's' }, PLAIN], /^presentations$/],
+    ['one that is no JSON', [{ vp_token: '{', state: 's' }, PLAIN], /^malformed: vp_token/],
+    ['an error without words', [{ error: 'e', state: 's' }, PLAIN], /the wallet refused$/],
+    ['an error with words', [{ error: 'e', error_description: 'no', state: 's' }, PLAIN], /: no$/],
+  ];
+  for (const [what, given, expected] of forms) {
+    it(`is told apart: ${what}`, () => expect(outcome(() => parseForm(...given))).to.match(expected));
+  }
+});
+
+describe('What a wallet encrypted', () => {
+  const texts: readonly [string, string, RegExp][] = [
+    ['an answer', '{"state":"s","vp_token":{}}', /^presentations$/],
+    ['an answer with a foreign state', '{"state":"x","vp_token":{}}', /^untouched: state/],
+    ['nothing', '{"state":"s"}', /^untouched: send/],
+    ['an answer and an error', '{"state":"s","vp_token":{},"error":"e"}', /^response_mode: vp_token and/],
+    ['an error', '{"state":"s","error":"access_denied"}', /^access_denied: /],
+    ['an error that is no text', '{"state":"s","error":["access_denied"]}', /^wallet_error: the wallet/],
+  ];
+  for (const [what, text, expected] of texts) {
+    it(`is told apart: ${what}`, () => expect(outcome(() => parsePlaintext(text, REQUEST))).to.match(expected));
+  }
+
+  describe('of a request with one state per link', () => {
+    const twoLinks = { ...REQUEST, crossDeviceState: 'other' };
+    const parameters: readonly [string, string][] = [
+      ['presentation', '"vp_token":{}'],
+      ['error', '"error":"access_denied"'],
+    ];
+    const states = ['s', 'other'];
+    for (const [kind, parameter] of parameters) {
+      for (const outer of states) {
+        for (const inner of states) {
+          const isSame = outer === inner;
+          it(`${isSame ? 'accepts' : 'rejects'} an encrypted ${kind} with state ${inner} inside and ${outer} outside`, () => {
+            const opened = parseForm({ response: 'a', state: outer }, twoLinks);
+            if (opened.kind !== 'encrypted') throw new Error(opened.kind);
+            const open = () => parsePlaintext(`{"state":"${inner}",${parameter}}`, twoLinks, opened.outerState);
+            expect(outcome(open)).to.match(isSame ? /^presentations$|^access_denied/ : /^untouched: state/);
+          });
+        }
+      }
+    }
+  });
+
+  it('has no state through the Digital Credentials API', () => {
+    expect(outcome(() => parsePlaintext('{"vp_token":{}}'))).to.equal('presentations');
+  });
+
+  it('is known by that when it does not decrypt', () => {
+    expect(isUndecrypted(parsePlaintext(undefined, REQUEST))).to.equal(true);
+    expect(isUndecrypted(parsePlaintext('[]', REQUEST))).to.equal(false);
+  });
+});
+
+describe('What a page hands over', () => {
+  const data: readonly [string, Parameters<typeof parseDcApiData>[0], RegExp, RegExp][] = [
+    ['an encrypted answer', { response: 'a' }, /^encrypted$/, /^response_mode: encrypted, though/],
+    ['one beside an error that is null', { response: 'a', error: null }, /^encrypted$/, /^response_mode/],
+    ['one beside a plain answer', { response: 'a', vp_token: {} }, /: response and/, /: response and/],
+    ['one beside an error', { response: 'a', error: 'e' }, /: response and/, /: response and/],
+    ['one that is no text', { response: {} }, /^malformed: response is/, /^response_mode/],
+    ['a plain answer', { vp_token: {}, error: null }, /^response_mode: not encrypted/, /^presentations$/],
+    ['an error', { error: 'access_denied' }, /^access_denied: the wallet/, /^access_denied: the wallet/],
+    ['an answer and an error', { vp_token: {}, error: 'e' }, /: vp_token and error/, /: vp_token and error/],
+    ['nothing', {}, /^untouched: send/, /^untouched: send/],
+    ['an error that is null', { error: null }, /^untouched: send/, /^untouched: send/],
+  ];
+  for (const [what, given, encrypted, plain] of data) {
+    it(`is told apart: ${what}`, () => {
+      expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api.jwt' }))).to.match(encrypted);
+      expect(outcome(() => parseDcApiData(given, { responseMode: 'dc_api' }))).to.match(plain);
+    });
+  }
+});
+
+const jwkOf = (namedCurve: string, more: JsonObject = {}): JsonObject => ({
+  ...(generateKeyPairSync('ec', { namedCurve }).publicKey.export({ format: 'jwk' }) as JsonObject),
+  ...more,
+});
+const MEMBERS = jwkOf('P-256');
+const KEY = { ...MEMBERS, use: 'enc', alg: 'ECDH-ES', kid: 'k' };
+const OFF_CURVE = { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) };
+const OTHER_ENC = { request_object_encryption_enc_values_supported: ['A128CBC-HS256'] };
+
+const DEMANDS: Demands = {
+  formats: supportedOf(['dc+sd-jwt', 'mso_mdoc']),
+  responseMode: 'direct_post.jwt',
+  clientIdPrefix: 'x509_hash',
+  signedWith: 'ES256',
+  encrypts: true,
+};
+
+const wishes = (metadata: JsonObject, demands: Demands | undefined = DEMANDS) => parseWalletParameters(metadata, demands, undefined);
+const keys = (...jwks: (JsonObject | string)[]) => ({ jwks: { keys: jwks } });
+const formats = (vp_formats_supported: JsonObject | string | null) => ({ vp_formats_supported });
+
+function messageOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'invalid_request') return error.message;
+    throw error;
+  }
+  return 'taken';
+}
+
+describe('What a wallet says of itself', () => {
+  for (const [what, parameters] of Object.entries({
+    'no nonce at all': { wallet_nonce: '' },
+    'a nonce of two lines': { wallet_nonce: 'a\nb' },
+    'metadata that are no JSON': { wallet_metadata: '{' },
+    'metadata that are no object': { wallet_metadata: '[]' },
+  })) {
+    it(`is refused with ${what}`, () => {
+      expect(messageOf(() => parseWalletMetadata(parameters))).to.match(/^wallet_(nonce|metadata) is/);
+    });
+  }
+
+  it('may be nothing, and comes back as it is', () => {
+    expect(parseWalletMetadata({})).to.deep.equal({});
+    expect(parseWalletMetadata({ wallet_nonce: 'n', wallet_metadata: '{"a":1}' })).to.deep.equal({ a: 1 });
+    expect(parseWalletParameters({ issuer: 'https://wallet.example' }, DEMANDS, 'n')).to.deep.equal({
+      nonce: 'n',
+      issuer: 'https://wallet.example',
+    });
+    expect(wishes({})).to.deep.equal({});
+    expect(wishes({ issuer: `https://${'a'.repeat(2040)}` })).to.have.property('issuer');
+  });
+
+  const able: Readonly<Record<string, JsonObject>> = {
+    'one of the formats, without algorithms': formats({ 'dc+sd-jwt': {}, other: {} }),
+    'one of the formats, with one of our algorithms': formats({
+      'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256', 'ES256'], 'kb-jwt_alg_values': ['EdDSA'] },
+    }),
+    'the other format, by numbers': formats({ mso_mdoc: { issuerauth_alg_values: [-7] } }),
+    'one format that fits beside one that does not': formats({
+      'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] },
+      mso_mdoc: {},
+    }),
+    'all that is asked for': {
+      response_types_supported: ['code', 'vp_token'],
+      response_modes_supported: ['direct_post.jwt'],
+      client_id_prefixes_supported: ['x509_hash'],
+      request_object_signing_alg_values_supported: ['ES256'],
+      authorization_encryption_alg_values_supported: ['ECDH-ES'],
+      authorization_encryption_enc_values_supported: ['A256GCM'],
+    },
+  };
+  for (const [what, metadata] of Object.entries(able)) {
+    it(`suffices with ${what}`, () => expect(wishes(metadata)).to.deep.equal({}));
+  }
+
+  const unable: Readonly<Record<string, JsonObject>> = {
+    'formats that are no object': formats('dc+sd-jwt'),
+    'formats that are null': formats(null),
+    'other formats': formats({ jwt_vc_json: {} }),
+    'a format that is no object': formats({ 'dc+sd-jwt': 'yes' }),
+    'other algorithms of the issuer': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': ['RS256'] } }),
+    'other algorithms of the holder': formats({
+      'dc+sd-jwt': { 'sd-jwt_alg_values': ['ES256'], 'kb-jwt_alg_values': ['RS256'] },
+    }),
+    'an algorithm that is no list': formats({ 'dc+sd-jwt': { 'sd-jwt_alg_values': 'ES256' } }),
+    'other response types': { response_types_supported: ['code'] },
+    'a response type that is no list': { response_types_supported: 'vp_token' },
+    'other response modes': { response_modes_supported: ['direct_post'] },
+    'other prefixes': { client_id_prefixes_supported: ['redirect_uri'] },
+    'other algorithms of requests': { request_object_signing_alg_values_supported: ['RS256'] },
+    'other key agreements': { authorization_encryption_alg_values_supported: ['RSA-OAEP'] },
+    'other content encryption': { authorization_encryption_enc_values_supported: ['A128CBC-HS256'] },
+    'an issuer that is no text': { issuer: 1 },
+    'an issuer that is too long': { issuer: `https://${'a'.repeat(2041)}` },
+    'no key set': { jwks: 'keys' },
+    'a key set without keys': { jwks: {} },
+    'another content encryption of requests': { ...keys(KEY), ...OTHER_ENC },
+    'another key agreement of requests': { request_object_encryption_alg_values_supported: ['RSA-OAEP'] },
+    'a wish for encryption without a key': { request_object_encryption_alg_values_supported: ['ECDH-ES'] },
+  };
+  for (const [what, metadata] of Object.entries(unable)) {
+    it(`is refused with ${what}`, () => expect(messageOf(() => wishes(metadata))).to.not.equal('taken'));
+  }
+
+  it('counts for its encryption where the answer is encrypted alone, and nowhere without a demand', () => {
+    const metadata = { authorization_encryption_alg_values_supported: ['RSA-OAEP'] };
+    expect(wishes(metadata, { ...DEMANDS, encrypts: false })).to.deep.equal({});
+    expect(parseWalletParameters({ response_types_supported: ['code'] }, undefined, undefined)).to.deep.equal({});
+  });
+});
+
+describe('The key that a wallet wants its request encrypted to', () => {
+  it('is the first that can be used, with its identifier', () => {
+    expect(wishes(keys('none', OFF_CURVE, jwkOf('P-384'), KEY, jwkOf('P-256')))).to.deep.equal({
+      recipient: { ...MEMBERS, kid: 'k' },
+      enc: 'A128GCM',
+    });
+    const unnamed = { recipient: MEMBERS, enc: 'A128GCM' };
+    expect(wishes(keys({ ...MEMBERS }))).to.deep.equal(unnamed);
+    expect(wishes(keys({ ...KEY, kid: 1 })), 'an identifier that is no text').to.deep.equal(unnamed);
+    expect(wishes(keys({ ...KEY, kid: 'k'.repeat(1025) })), 'or too long').to.deep.equal(unnamed);
+  });
+
+  it('is used with what the wallet can decrypt', () => {
+    const metadata = { ...keys(KEY), request_object_encryption_enc_values_supported: ['A256GCM'] };
+    expect(wishes(metadata)).to.have.property('enc', 'A256GCM');
+  });
+
+  it('is none that is for signatures, or for nothing in particular', () => {
+    for (const other of [{ ...KEY, use: 'sig' }, jwkOf('P-384'), OFF_CURVE, { ...MEMBERS, alg: 'ES256' }]) {
+      expect(wishes(keys(other))).to.deep.equal({});
+    }
+  });
+
+  for (const [what, key] of Object.entries({
+    'says that it is for it': jwkOf('P-384', { use: 'enc' }),
+    'is of X25519': { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) },
+    'is of X448': { kty: 'OKP', crv: 'X448', x: 'A'.repeat(75) },
+    'is for key agreement with key wrapping': { ...MEMBERS, alg: 'ECDH-ES+A128KW' },
+  })) {
+    it(`is missing where the only one ${what}`, () => {
+      expect(messageOf(() => wishes(keys(key)))).to.match(/no encryption key/);
+    });
+  }
+});
+
+const ORIGIN = 'https://shop.example';
+
+describe('ServeDcApiRequest', () => {
+  let world: World;
+  let serve: ServeDcApiRequest;
+
+  before(async () => {
+    world = await World.make();
+    serve = new ServeDcApiRequest({ openRequests: new OpenRequests(world) });
+    await world.configure({ expectedOrigins: [ORIGIN] });
+    await world.configure({ id: 'unsigned', expectedOrigins: [ORIGIN], dcApiRequest: 'unsigned' });
+  });
+
+  const ask = async (changes: object = {}): Promise<Session> => {
+    const body = { response_type: 'dc-api', requestId: 'card', ...changes } as const;
+    const caller = rememberedCaller(await world.caller());
+    const { session } = await world.createPresentationRequest.execute(caller, body);
+    return world.session(session);
+  };
+  const execute = (publicId: PublicId, tenantId = ACME) => serve.execute(tenantId, publicId);
+  const only = ({ requests }: JsonObject) => (requests as { protocol: string; data: JsonObject }[])[0];
+
+  it('hands a signed request to the page, the same each time, and notes the first time', async () => {
+    const { publicId, id } = await ask();
+    const served = await execute(publicId);
+    const request = only(served);
+    expect(request?.protocol).to.equal('openid4vp-v1-signed');
+    const { payload } = decode(String(request?.data['request']));
+    expect(payload).to.deep.include({ expected_origins: [ORIGIN], response_mode: 'dc_api.jwt' });
+    expect(await world.session(id)).to.deep.include({ status: 'fetched', version: 2 });
+    expect(await execute(publicId)).to.deep.equal(served);
+    expect((await world.session(id)).version).to.equal(2);
+  });
+
+  it('hands out an unsigned request as its parameters', async () => {
+    const request = only(await execute((await ask({ requestId: 'unsigned' })).publicId));
+    expect(request?.protocol).to.equal('openid4vp-v1-unsigned');
+    expect(request?.data).to.have.property('dcql_query');
+  });
+
+  type Refused = readonly [what: string, code: FailureCode, meet: (session: Session) => Promise<unknown>];
+  const refusals: readonly Refused[] = [
+    ['a request of nobody', 'not_found', () => execute('unknown' as PublicId)],
+    ['a request of another tenant', 'not_found', ({ publicId }) => execute(publicId, 'nobody' as TenantId)],
+    ['a request for a wallet', 'not_found', async () => execute((await world.request()).publicId)],
+    [
+      'a request whose time is over',
+      'gone',
+      async ({ publicId, expiresAt }) => {
+        const now = world.clock.time;
+        world.clock.time = expiresAt.getTime();
+        return execute(publicId).finally(() => {
+          world.clock.time = now;
+        });
+      },
+    ],
+    [
+      'a request that was answered',
+      'gone',
+      async (session) => {
+        await world.store.commit(ACME, { session: answered(session, 'complete', {}) }, world.clock.now());
+        return execute(session.publicId);
+      },
+    ],
+    [
+      'a request that another process ended, while this one remembers it',
+      'gone',
+      async ({ publicId, id }) => {
+        const failed = { id, anytime: ['active'], to: 'failed' } as const;
+        await world.store.commit(ACME, { session: failed }, world.clock.now());
+        return execute(publicId);
+      },
+    ],
+    [
+      'a request whose key was taken away',
+      'gone',
+      async ({ publicId }) => {
+        const chain = await world.store.forTenant(ACME, (own) => own.keyChains.get('access'));
+        await world.store.forTenant(ACME, (own) => own.keyChains.remove('access'), { by: 'system' });
+        return execute(publicId).finally(() => world.store.forTenant(ACME, (own) => own.keyChains.add(chain), { by: 'system' }));
+      },
+    ],
+  ];
+  for (const [what, code, meet] of refusals) {
+    it(`refuses ${what}`, async () => {
+      expect(await endOf(meet(await ask()))).to.equal(code);
+    });
+  }
 });

@@ -17,11 +17,7 @@ import {
   RecordNotFoundError,
   X509Module,
 } from '@credo-ts/core';
-import {
-  agentDependencies,
-  NodeInMemoryKeyManagementStorage,
-  NodeKeyManagementService,
-} from '@credo-ts/node';
+import { agentDependencies, NodeInMemoryKeyManagementStorage, NodeKeyManagementService } from '@credo-ts/node';
 import { OpenId4VcModule } from '@credo-ts/openid4vc';
 
 /** Begins the lines that are answers; libraries may write others. */
@@ -103,8 +99,7 @@ async function startAgent(anchors) {
       keys: new Kms.KeyManagementModule({ backends: [kms], defaultBackend: kms.backend }),
       x509: new X509Module({ trustedCertificates: anchors }),
       storage: {
-        register: (container) =>
-          container.registerInstance(InjectionSymbols.StorageService, new MemoryStorage()),
+        register: (container) => container.registerInstance(InjectionSymbols.StorageService, new MemoryStorage()),
       },
     },
   });
@@ -141,8 +136,7 @@ async function tokenFor(agent, resolved, { flow, txCode, provider }) {
   const holder = agent.openid4vc.holder;
   const clientId = provider?.clientId ?? CLIENT_ID;
   const walletAttestationJwt = provider && (await attestation(agent, provider));
-  if (flow === 'pre_authorized_code')
-    return holder.requestToken({ resolvedCredentialOffer: resolved, txCode, walletAttestationJwt });
+  if (flow === 'pre_authorized_code') return holder.requestToken({ resolvedCredentialOffer: resolved, txCode, walletAttestationJwt });
   const request = await holder.resolveOpenId4VciAuthorizationRequest(resolved, {
     clientId,
     redirectUri: `${clientId}/callback`,

@@ -4,9 +4,7 @@ export async function approve(authorizationUrl: string): Promise<string> {
   const html = await page.text();
   if (page.status !== 200) throw new Error(`the page answered ${page.status}: ${html}`);
   const fields = [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)];
-  const form = new URLSearchParams(
-    fields.map(([, name = '', value = '']): [string, string] => [name, plain(value)]),
-  );
+  const form = new URLSearchParams(fields.map(([, name = '', value = '']): [string, string] => [name, plain(value)]));
   form.set('decision', 'approve');
   const [, action = ''] = /<form [^>]*action="([^"]+)"/.exec(html) ?? [];
   const answer = await fetch(plain(action), { method: 'POST', body: form, redirect: 'manual' });

@@ -20,18 +20,12 @@ export type PresentationRequest = {
 };
 
 /** The payload with the paths that it asks for. */
-export function requestOf(
-  resolved: object,
-  clientId: string,
-  signer: JwtSigner | undefined,
-): PresentationRequest {
+export function requestOf(resolved: object, clientId: string, signer: JwtSigner | undefined): PresentationRequest {
   const payload = resolved as Record<string, unknown>;
   const query = payload['dcql_query'] as {
     credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[];
   };
-  const asked = query.credentials.map(
-    ({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const,
-  );
+  const asked = query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const);
   const signedBy = signer?.method === 'x5c' ? signer.x5c : [];
   return { clientId, payload, asked: Object.fromEntries(asked), signedBy };
 }
@@ -93,12 +87,7 @@ function pem(certificate: string): string {
 }
 
 /** Keeps the disclosures of the wanted names and binds them to the request (RFC 9901 section 4.3). */
-async function presentation(
-  credential: StoredCredential,
-  names: ReadonlySet<string>,
-  nonce: string,
-  audience: string,
-) {
+async function presentation(credential: StoredCredential, names: ReadonlySet<string>, nonce: string, audience: string) {
   const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
   const kept = disclosures.filter((disclosure) => {
     const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];

@@ -116,9 +116,7 @@ export class Openid4vcWallet {
       dpop: { signer: dpopSigner },
     });
     const url = await browse(request.authorizationRequestUrl);
-    const server = issuerMetadata.authorizationServers.find(
-      ({ issuer }) => issuer === request.authorizationServer,
-    );
+    const server = issuerMetadata.authorizationServers.find(({ issuer }) => issuer === request.authorizationServer);
     const answer = this.#vci.parseAndVerifyAuthorizationResponseRedirectUrl({
       url,
       authorizationServerMetadata: server as never,
@@ -165,8 +163,7 @@ export class Openid4vcWallet {
   ): Promise<readonly StoredCredential[]> {
     const { refresh_token: refreshToken } = token.accessTokenResponse;
     const server = token.authorizationServer ?? this.renewable?.server ?? '';
-    if (refreshToken !== undefined)
-      this.renewable = { credentialOffer, issuerMetadata, dpopSigner, refreshToken, server };
+    if (refreshToken !== undefined) this.renewable = { credentialOffer, issuerMetadata, dpopSigner, refreshToken, server };
     const received: StoredCredential[] = [];
     for (const credentialConfigurationId of credentialOffer.credential_configuration_ids) {
       const holders = await Promise.all(Array.from({ length: batch }, () => this.#newKey()));
@@ -200,9 +197,7 @@ export class Openid4vcWallet {
         const asking = { issuerMetadata, accessToken, transactionId, dpop };
         this.promised.push({ configurationId: credentialConfigurationId, transactionId, holders, asking });
       }
-      received.push(
-        ...(await credentialsOf(credentialConfigurationId, credentialResponse.credentials, holders)),
-      );
+      received.push(...(await credentialsOf(credentialConfigurationId, credentialResponse.credentials, holders)));
       const { notification_id: notificationId } = credentialResponse;
       if (notificationId !== undefined) {
         await this.#vci.sendNotification({
@@ -222,9 +217,7 @@ export class Openid4vcWallet {
     const received: StoredCredential[] = [];
     for (const { configurationId, holders, asking } of this.promised) {
       const { deferredCredentialResponse } = await this.#vci.retrieveDeferredCredentials(asking);
-      received.push(
-        ...(await credentialsOf(configurationId, deferredCredentialResponse.credentials, holders)),
-      );
+      received.push(...(await credentialsOf(configurationId, deferredCredentialResponse.credentials, holders)));
     }
     this.credentials.push(...received);
     return received;
@@ -277,10 +270,7 @@ export class Openid4vcWallet {
    * Reads a request that a page makes by the Digital Credentials API (OpenID4VP 1.0 appendix A).
    * Whoever signed it, the answer is for the page (appendix A.4).
    */
-  async readPageRequest(
-    data: Readonly<Record<string, unknown>>,
-    origin: string,
-  ): Promise<PresentationRequest> {
+  async readPageRequest(data: Readonly<Record<string, unknown>>, origin: string): Promise<PresentationRequest> {
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({
       authorizationRequestPayload: data as never,
       origin,
@@ -319,9 +309,7 @@ export class Openid4vcWallet {
         const publicJwk = signer.method === 'jwk' ? signer.publicJwk : undefined;
         const key = this.#keys.get(String(publicJwk?.x));
         if (publicJwk === undefined || key === undefined) throw new Error('the wallet has no such key');
-        const jwt = await new SignJWT(payload as never)
-          .setProtectedHeader({ ...header, alg: 'ES256' } as never)
-          .sign(key.privateKey);
+        const jwt = await new SignJWT(payload as never).setProtectedHeader({ ...header, alg: 'ES256' } as never).sign(key.privateKey);
         return { jwt, signerJwk: publicJwk };
       },
     };
@@ -337,9 +325,7 @@ export class Openid4vcWallet {
       hash: (data, alg) => createHash(alg.replace('-', '').toLowerCase()).update(data).digest(),
       generateRandom: (length) => randomBytes(length),
       clientAuthentication:
-        unit === undefined
-          ? clientAuthenticationAnonymous()
-          : attestedBy(unit, async () => (await instance).publicJwk, { signJwt }),
+        unit === undefined ? clientAuthenticationAnonymous() : attestedBy(unit, async () => (await instance).publicJwk, { signJwt }),
       verifyJwt: verifySigner,
       encryptJwe: async (encryptor, data) => {
         const { alg, enc, publicJwk, kid, apu, apv } = encryptor;
@@ -359,8 +345,7 @@ export class Openid4vcWallet {
       getX509CertificateMetadata: (certificate) => {
         const { subjectAltName = '' } = new X509Certificate(Buffer.from(certificate, 'base64'));
         const names = subjectAltName.split(', ');
-        const of = (prefix: string) =>
-          names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+        const of = (prefix: string) => names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
         return { sanDnsNames: of('DNS:'), sanUriNames: of('URI:') };
       },
     };
@@ -380,10 +365,7 @@ const encryption = () => ({
 });
 
 /** The scopes by which the metadata names these configurations. */
-function scopesOf(
-  { credentialIssuer }: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>,
-  ids: readonly string[],
-): string {
+function scopesOf({ credentialIssuer }: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>, ids: readonly string[]): string {
   const supported = credentialIssuer.credential_configurations_supported;
   return ids.map((id) => String(supported[id]?.['scope'])).join(' ');
 }

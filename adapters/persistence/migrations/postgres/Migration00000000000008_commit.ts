@@ -1,36 +1,3 @@
-import { Migration } from '../migration.ts';
-
-/**
- * One call that applies a change: its parts as parameters, null where a change has none. A part that does not find what
- * it expects ends the call with SQLSTATE `VC001` and the part's name, and nothing of it has happened. A release that
- * needs other parts makes a function of another name, so that processes of both releases run side by side.
- */
-export class Migration00000000000008_commit extends Migration {
-  readonly name = 'Migration00000000000008_commit';
-
-  up(): void {
-    this.addSql(`alter table "tenants" add "revisions" jsonb not null default '${NO_REVISIONS}';`);
-    // A process of an older release raises the revision of the tenant alone.
-    this.addSql(`create function raise_all_revisions() returns trigger language plpgsql as $$
-      begin
-        if new.revision <> old.revision and new.revisions = old.revisions then
-          new.revisions := jsonb_set(new.revisions, '{all}', to_jsonb((new.revisions->>'all')::int + 1));
-        end if;
-        return new;
-      end $$;`);
-    this.addSql(`create trigger raise_all_revisions before update of revision on "tenants"
-      for each row execute function raise_all_revisions();`);
-    for (const [name, columns] of Object.entries(TYPES)) {
-      this.addSql(`create type ${name}_1 as (${columns});`);
-    }
-    this.addSql(COMMIT_CHANGE);
-    // Before anybody has counted its rows, a table looks as if the tenant alone led to one: only one index leads with it.
-    this.addSql(
-      'alter table "grants" drop constraint "grants_code", add constraint "grants_code" unique ("code_hash", "tenant_id");',
-    );
-  }
-}
-
 /** `all` is raised by processes of an older release, which know one revision only. */
 const NO_REVISIONS =
   '{"all":0,"tenant":0,"clients":0,"issuance":0,"credentials":0,"presentations":0,"keyChains":0,"registrar":0,' +
@@ -82,8 +49,7 @@ const PARTS = [
 ] as const;
 type PartName = (typeof PARTS)[number];
 /** Each condition costs as much as half a statement: a change of two parts must not ask for all fifteen. */
-const has = (...parts: readonly PartName[]) =>
-  `p_parts & ${parts.reduce((sum, part) => sum + 2 ** PARTS.indexOf(part), 0)} > 0`;
+const has = (...parts: readonly PartName[]) => `p_parts & ${parts.reduce((sum, part) => sum + 2 ** PARTS.indexOf(part), 0)} > 0`;
 
 const unexpected = (part: string) => `raise exception '${part}' using errcode = 'VC001';`;
 
@@ -96,7 +62,7 @@ const SESSION_AS_EXPECTED = `${SESSION_IN_ITS_TIME}
         and (p_session.issued_below is null or s.issued_count < p_session.issued_below)
         and (p_session.issued_exactly is null or s.issued_count = p_session.issued_exactly)`;
 
-const COMMIT_CHANGE = `create function commit_change_1(
+export const COMMIT_CHANGE = `create function commit_change_1(
   p_tenant text, p_parts int, p_now bigint, p_serving text, p_revisions jsonb, p_uses used_value_1[], p_unrevoked text,
   p_grant grant_change_1, p_session session_change_1, p_authorization new_authorization_1, p_deferred deferred_change_1,
   p_new_session new_session_1, p_new_grant new_grant_1, p_new_authorization new_authorization_1,
@@ -296,3 +262,26 @@ begin
   end if;
   return null;
 end $$;`;
+
+/**
+ * One call that applies a change: its parts as parameters, null where a change has none. A part that does not find what
+ * it expects ends the call with SQLSTATE `VC001` and the part's name, and nothing of it has happened. A release that
+ * needs other parts makes a function of another name, so that processes of both releases run side by side.
+ */
+export const statements = [
+  `alter table "tenants" add "revisions" jsonb not null default '${NO_REVISIONS}';`,
+  // A process of an older release raises the revision of the tenant alone.
+  `create function raise_all_revisions() returns trigger language plpgsql as $$
+      begin
+        if new.revision <> old.revision and new.revisions = old.revisions then
+          new.revisions := jsonb_set(new.revisions, '{all}', to_jsonb((new.revisions->>'all')::int + 1));
+        end if;
+        return new;
+      end $$;`,
+  `create trigger raise_all_revisions before update of revision on "tenants"
+      for each row execute function raise_all_revisions();`,
+  ...Object.entries(TYPES).map(([name, columns]) => `create type ${name}_1 as (${columns});`),
+  COMMIT_CHANGE,
+  // Before anybody has counted its rows, a table looks as if the tenant alone led to one: only one index leads with it.
+  'alter table "grants" drop constraint "grants_code", add constraint "grants_code" unique ("code_hash", "tenant_id");',
+];

@@ -1,11 +1,6 @@
-import { WEBHOOK_SECRETS } from '../both-dialects.ts';
-import { Migration } from '../migration.ts';
+import { BOTH_DIALECTS } from '../both-dialects.ts';
 
-export class Migration00000000000012_webhook_secrets extends Migration {
-  readonly name = 'Migration00000000000012_webhook_secrets';
-
-  up(): void {
-    for (const statement of WEBHOOK_SECRETS) this.addSql(statement);
-    this.addSql(`update tenants set revisions = jsonb_set(revisions, '{webhookSecret}', '0')`);
-  }
-}
+export const statements = [
+  ...BOTH_DIALECTS.Migration00000000000012_webhook_secrets,
+  `update tenants set revisions = jsonb_set(revisions, '{webhookSecret}', '0')`,
+];

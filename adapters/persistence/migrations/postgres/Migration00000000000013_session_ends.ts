@@ -1,12 +1,6 @@
-import { Migration } from '../migration.ts';
-
 /** Called beside `commit_change_1`, which only makes sessions last longer: one that waits for a browser ends at a time. */
-export class Migration00000000000013_session_ends extends Migration {
-  readonly name = 'Migration00000000000013_session_ends';
-
-  up(): void {
-    this.addSql(`create function session_ends_1(p_tenant text, p_session text, p_at bigint)
+export const statements = [
+  `create function session_ends_1(p_tenant text, p_session text, p_at bigint)
       returns void language sql volatile set search_path from current as $$
-        update sessions set expires_at = p_at where tenant_id = p_tenant and id = p_session $$;`);
-  }
-}
+        update sessions set expires_at = p_at where tenant_id = p_tenant and id = p_session $$;`,
+];

@@ -1,14 +1,9 @@
-import { Migration } from '../migration.ts';
-
 /**
  * Moves many sessions by one call, and skips those that somebody else has locked: they move anyhow. What it notes decides
  * nothing and nobody was told of it, so the end of its transaction waits for no disk.
  */
-export class Migration00000000000018_notes extends Migration {
-  readonly name = 'Migration00000000000018_notes';
-
-  up(): void {
-    this.addSql(`create function note_sessions_1(
+export const statements = [
+  `create function note_sessions_1(
         p_tenant text, p_now bigint, p_from text[], p_to text, p_sessions text[])
       returns table (id text, version int) language plpgsql set search_path from current as $$
       #variable_conflict use_column
@@ -25,6 +20,5 @@ export class Migration00000000000018_notes extends Migration {
             insert into session_events (tenant_id, session_id, version, status, at)
               select p_tenant, m.id, m.version, p_to, p_now from moved m)
           select m.id::text, m.version from moved m;
-      end $$;`);
-  }
-}
+      end $$;`,
+];

@@ -1,5 +1,4 @@
-import { FOLLOWED_WALLETS } from '../both-dialects.ts';
-import { Migration } from '../migration.ts';
+import { BOTH_DIALECTS } from '../both-dialects.ts';
 
 /**
  * Nobody waits for a row that is there: an update of it would lock it, and all who issue to wallets of one provider would
@@ -14,12 +13,9 @@ const ADD_LISTS = `insert into followed_lists (tenant_id, id, place, next_check_
  * transaction holds for later. A list that nothing followed for a while is followed again: its mark goes under a lock, so
  * that it is not removed any more, and one that was removed just before that is added once more.
  */
-export class Migration00000000000020_followed_wallets extends Migration {
-  readonly name = 'Migration00000000000020_followed_wallets';
-
-  up(): void {
-    for (const statement of FOLLOWED_WALLETS) this.addSql(statement);
-    this.addSql(`create function follow_wallets_1(p_tenant text, p_now bigint, p_transaction text, p_held text,
+export const statements = [
+  ...BOTH_DIALECTS.Migration00000000000020_followed_wallets,
+  `create function follow_wallets_1(p_tenant text, p_now bigint, p_transaction text, p_held text,
         p_session text, p_batch text, p_ends_at bigint, p_lists text[], p_places text[], p_of_list text[], p_indices int[])
       returns void language plpgsql set search_path from current as $$
       begin
@@ -32,6 +28,5 @@ export class Migration00000000000020_followed_wallets extends Migration {
         update followed_lists set idle_since = null
           where tenant_id = p_tenant and id = any(p_lists) and idle_since is not null;
         ${ADD_LISTS}
-      end $$;`);
-  }
-}
+      end $$;`,
+];

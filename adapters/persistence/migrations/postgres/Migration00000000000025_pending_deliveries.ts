@@ -1,13 +1,9 @@
-import { PENDING_DELIVERIES } from '../both-dialects.ts';
-import { Migration } from '../migration.ts';
+import { BOTH_DIALECTS } from '../both-dialects.ts';
 
 /** With a function that is called beside `commit_change_1`. When somebody else may make a delivery, the database's clock says. */
-export class Migration00000000000025_pending_deliveries extends Migration {
-  readonly name = 'Migration00000000000025_pending_deliveries';
-
-  up(): void {
-    for (const statement of PENDING_DELIVERIES) this.addSql(statement);
-    this.addSql(`create function mark_delivery_1(p_tenant text, p_session text, p_id text, p_abandoned_after bigint)
+export const statements = [
+  ...BOTH_DIALECTS.Migration00000000000025_pending_deliveries,
+  `create function mark_delivery_1(p_tenant text, p_session text, p_id text, p_abandoned_after bigint)
       returns void language plpgsql volatile set search_path from current as $$
       begin
         if p_abandoned_after is null then
@@ -18,6 +14,5 @@ export class Migration00000000000025_pending_deliveries extends Migration {
               floor(extract(epoch from clock_timestamp()) * 1000)::bigint + p_abandoned_after)
             on conflict (tenant_id, session_id, id) do update set due_at = excluded.due_at;
         end if;
-      end $$;`);
-  }
-}
+      end $$;`,
+];

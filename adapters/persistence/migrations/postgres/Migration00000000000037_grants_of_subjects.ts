@@ -1,5 +1,4 @@
-import { GRANTS_OF_SUBJECTS } from '../both-dialects.ts';
-import { Migration } from '../migration.ts';
+import { BOTH_DIALECTS } from '../both-dialects.ts';
 
 const LOCK_KEY = `hashtextextended('subject ' || p_tenant || ' ' || p_fingerprint, 0)`;
 
@@ -8,14 +7,11 @@ const LOCK_KEY = `hashtextextended('subject ' || p_tenant || ' ' || p_fingerprin
  * the call with SQLSTATE `VC001` if credentials of the person were revoked since the wallet was authorized. Issuances share a lock of
  * the person, and a revocation takes it alone: it waits for issuances in progress, and later ones find what it recorded.
  */
-export class Migration00000000000037_grants_of_subjects extends Migration {
-  readonly name = 'Migration00000000000037_grants_of_subjects';
-
-  up(): void {
-    // As in other migrations: each change reads its tenant first, and waits there without holding another lock.
-    this.addSql('lock table "tenants" in access exclusive mode;');
-    for (const statement of GRANTS_OF_SUBJECTS) this.addSql(statement);
-    this.addSql(`create function identify_batch_1(p_tenant text, p_fingerprint text, p_session text, p_batch text,
+export const statements = [
+  // As in other migrations: each change reads its tenant first, and waits there without holding another lock.
+  'lock table "tenants" in access exclusive mode;',
+  ...BOTH_DIALECTS.Migration00000000000037_grants_of_subjects,
+  `create function identify_batch_1(p_tenant text, p_fingerprint text, p_session text, p_batch text,
         p_configuration text, p_expires_at bigint, p_grant text, p_authorized_at bigint)
       returns void language plpgsql set search_path from current as $$
       begin
@@ -29,8 +25,8 @@ export class Migration00000000000037_grants_of_subjects extends Migration {
               and r.revoked_at >= coalesce(
                 (select g.consumed_at from grants g where g.tenant_id = p_tenant and g.id = p_grant), p_authorized_at));
         if not found then raise exception 'identifies' using errcode = 'VC001'; end if;
-      end $$;`);
-    this.addSql(`create function note_revoked_subject_1(p_tenant text, p_fingerprint text, p_configurations text[], p_now bigint)
+      end $$;`,
+  `create function note_revoked_subject_1(p_tenant text, p_fingerprint text, p_configurations text[], p_now bigint)
       returns void language plpgsql set search_path from current as $$
       begin
         perform pg_advisory_xact_lock(${LOCK_KEY});
@@ -38,6 +34,5 @@ export class Migration00000000000037_grants_of_subjects extends Migration {
           select t.id, p_fingerprint, c.id, p_now from tenants t, unnest(p_configurations) as c(id) where t.id = p_tenant
           on conflict (tenant_id, fingerprint, credential_configuration_id)
             do update set revoked_at = greatest(excluded.revoked_at, revoked_subjects.revoked_at);
-      end $$;`);
-  }
-}
+      end $$;`,
+];

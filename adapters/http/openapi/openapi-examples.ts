@@ -1,0 +1,49 @@
+import { EXAMPLE_HANDLE } from '../oauth/described-parameters.ts';
+import type { Route } from '../route.ts';
+
+/**
+ * Example values of parameters. They name what the example bodies make; text in angle brackets stands for what a call
+ * before answered, or for a proof that a wallet makes. The tests fill that in and execute every operation.
+ */
+export const ABOUT_EXAMPLES =
+  'Examples of all operations fit together. Text in angle brackets, such as `<session>`, stands for what a call before ' +
+  `answered, or for a proof that a wallet makes; so does \`${EXAMPLE_HANDLE}\`.`;
+
+/** Examples of parameters of a path that mean the same in every route. */
+const IN_PATH: Readonly<Record<string, string>> = {
+  tenant: 'acme',
+  certId: 'signing-2',
+  listId: '<status list>',
+  versionId: '<version>',
+  transactionId: '<transaction>',
+  deliveryId: '<delivery>',
+  offerId: '<offer>',
+  pageId: '<page>',
+  requestId: '<request>',
+};
+
+/** Examples for lists whose route has no `limit` of its own. */
+const OF_LISTS = { limit: 20, sort: 'asc' };
+const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '"the-etag-of-the-answer-before"', 'Idempotency-Key': 'order-4711' };
+
+type Parameter = { readonly name: string; readonly in: string; example?: unknown };
+type Operation = { readonly operationId?: string; readonly parameters?: readonly Parameter[] };
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** Adds an example to each parameter for which its route or the tables above have one. */
+export function addParameterExamples(paths: Paths, routes: readonly Route[]): void {
+  const examples = new Map(routes.map((route) => [route.operationId, route.exampleParameters ?? {}]));
+  for (const { operationId = '', parameters = [] } of Object.values(paths).flatMap(Object.values<Operation>)) {
+    for (const parameter of parameters) {
+      const example = exampleOf(parameter, examples.get(operationId) ?? {});
+      if (example !== undefined) parameter.example = example;
+    }
+  }
+}
+
+function exampleOf({ name, in: place }: Parameter, own: Readonly<Record<string, unknown>>): unknown {
+  if (place === 'header') return HEADERS[name];
+  if (name in own) return own[name];
+  if (place === 'path') return IN_PATH[name];
+  return 'limit' in own ? undefined : OF_LISTS[name as keyof typeof OF_LISTS];
+}

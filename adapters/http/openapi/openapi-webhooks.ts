@@ -1,0 +1,174 @@
+import { looseObject, object, z } from 'zod';
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import { NOTIFICATION_EVENTS } from '../../../domain/issuance/notification.ts';
+import { Presented } from '../sessions/presented.view.ts';
+
+const sessionShape = {
+  session: z.string().describe('The session, as `POST /issuer/offer` or `/verifier/offer` named it'),
+  reference: z
+    .string()
+    .optional()
+    .describe('`reference` of that offer or presentation request; absent if it had none or if the session was erased'),
+};
+const Values = z.record(z.string(), z.unknown());
+
+const Identity = object({
+  iss: z.string().optional().describe('Who says so: the provider of the login, or the server of the token'),
+  sub: z.string().optional().describe('The user at `iss`; where nobody logged in, a name of this offer'),
+  token_claims: Values.optional().describe('All claims of the verified tokens'),
+}).describe(
+  'Who authorized it. Empty for a pre-authorized code. With the chained server the user at its upstream and the ' +
+    'claims of the login; with an external server `sub` and claims of its access token. With the built-in one ' +
+    'the claims of its own access token, which name nobody: its page authenticates no user.',
+);
+
+const ClaimsRequest = object({
+  ...sessionShape,
+  credential_configuration_id: z.string().describe('What is to be issued'),
+  identity: Identity,
+  credentials: z.array(Presented).describe('What an interactive authorization had presented; else empty'),
+}).meta({ id: 'ClaimsRequest' });
+
+const ClaimsAnswer = z
+  .union([
+    z.record(z.string(), Values).describe('Claims by configuration id. Only the one that was asked for is read; it has to be there.'),
+    looseObject({
+      deferred: z.literal(true),
+      interval: z.number().min(1).max(86_400).nullish().describe('Seconds that the wallet waits between two polls; 5 unless stated'),
+    }).describe(
+      'Not yet. Ends with `POST /issuer/deferred/{transactionId}/complete` or `/fail`; ' +
+        '`GET /issuer/deferred?session=…` lists the transaction. Nothing for 24 hours ends it as well.',
+    ),
+  ])
+  .meta({ id: 'ClaimsAnswer' });
+
+const NotificationDelivery = object({
+  ...sessionShape,
+  notification: object({
+    id: z.string().describe('The `notification_id`, one for all credentials of one response'),
+    event: z
+      .enum([...NOTIFICATION_EVENTS, 'credential_revoked'])
+      .describe('`credential_revoked` comes from the service and not from the wallet: the credentials were revoked with their wallet'),
+    credentialConfigurationId: z.string(),
+    eventDescription: z.string().optional().describe('In the words of the wallet, or of the service'),
+  }),
+}).meta({ id: 'NotificationDelivery' });
+
+const PresentationDelivery = object({
+  ...sessionShape,
+  credentials: z.array(Presented).describe('One entry per credential query; optional ones may be absent'),
+}).meta({ id: 'PresentationDelivery' });
+
+const PresentationAnswer = looseObject({
+  redirectUri: z.string().nullish().describe('Where the browser goes, in place of the configured address; ignored when it is no address'),
+}).meta({ id: 'PresentationAnswer' });
+
+const WebStepQuestion = object({
+  ...sessionShape,
+  auth_session: z.string().describe('The visit, as `{auth_session}` named it in the address of the page'),
+}).meta({ id: 'WebStepQuestion' });
+
+const HEADERS = object({
+  'Idempotency-Key': z.string().describe('Names this delivery; except for web steps also `deliveries[].id` of the session'),
+  'webhook-id': z.string().optional().describe('The same, as the Standard Webhooks call it'),
+  'webhook-timestamp': z
+    .string()
+    .regex(/^\d+$/)
+    .optional()
+    .describe('Seconds since 1970, of this call. Take none that is more than five minutes away'),
+  'webhook-signature': z
+    .string()
+    .optional()
+    .describe(
+      '`v1,` and the base64 of HMAC-SHA-256 over `<webhook-id>.<webhook-timestamp>.<body>`, the body byte for byte; one for ' +
+        'each secret that signs, separated by spaces',
+    ),
+});
+
+const DELIVERY =
+  'One `POST` of JSON, never repeated by itself. The answer is a 2xx, complete within 10 seconds, ' +
+  'at most 1 MiB; redirects are not followed. The address is public https or one that `OUTBOUND_ALLOW` names. ' +
+  'Anything else is a failure, and so is a body that is no JSON where something rests on it: for claims, and in interactive authorizations.';
+const SIGNED =
+  'It is signed (Standard Webhooks) with the secret that `POST /webhook-secret/rotate` tells, unless the tenant has ' +
+  'switched that off; then the three headers are absent.';
+const KEYED = 'With `auth` the header that it names carries its value; without, the signature alone says who calls.';
+
+type Webhook = {
+  readonly id: string;
+  readonly summary: string;
+  readonly description: readonly string[];
+  readonly body: z.ZodType;
+  readonly answer?: z.ZodType;
+};
+
+function webhook({ id, summary, description, body, answer }: Webhook): { post: ZodOpenApiOperationObject } {
+  const taken =
+    answer === undefined
+      ? { description: 'Taken; what the body says is not read' }
+      : { description: 'Taken', content: { 'application/json': { schema: answer } } };
+  return {
+    post: {
+      operationId: id,
+      summary,
+      description: [...description, DELIVERY, SIGNED].join('\n\n'),
+      tags: ['Webhook calls'],
+      security: [],
+      requestParams: { header: HEADERS },
+      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+      responses: { '2XX': taken },
+    },
+  };
+}
+
+/** What the service asks of customers' backends. */
+export const WEBHOOKS: ZodOpenApiPathsObject = {
+  claims: webhook({
+    id: 'claimsWebhook',
+    summary: 'Claims for a credential, when a wallet asks for it',
+    description: [
+      '`claimsWebhook` of a credential configuration, or a source of type `webhook` in `credentialClaims` of an offer.',
+      'A failure, and claims that do not fit schema and format, fail the session with `claims_unavailable` and a ' +
+        'reason; the wallet gets `credential_request_denied` without one, and the backend is not asked again. ' +
+        'In an SD-JWT VC the claims that the issuer sets itself (`iss`, `iat`, `exp`, `cnf`, `vct`, `status`, …) do not fit.',
+      KEYED,
+    ],
+    body: ClaimsRequest,
+    answer: ClaimsAnswer,
+  }),
+  notification: webhook({
+    id: 'notificationWebhook',
+    summary: 'What became of a credential in the wallet',
+    description: [
+      '`notifyWebhook` of an offer, else `notificationWebhook` of the credential configuration. What a wallet tells ' +
+        'twice is delivered once. An offer that is burnt before anything was collected is a `credential_failure` of each of its ' +
+        'credentials, under the id of the delivery.',
+      'A failure is noted in `deliveries` of the session and changes nothing else; the wallet hears of none.',
+      KEYED,
+    ],
+    body: NotificationDelivery,
+  }),
+  presentation: webhook({
+    id: 'presentationWebhook',
+    summary: 'What a wallet presented',
+    description: [
+      '`webhook` of a presentation configuration or of a request. Called with `error` and without any `values` for a ' +
+        'response that was refused.',
+      'A failure fails the session with `webhook_failed`, and the wallet is told that its response was refused. In an interactive ' +
+        'authorization the wallet gets `access_denied` and has to begin again. A failure to take a refusal changes nothing.',
+      KEYED,
+    ],
+    body: PresentationDelivery,
+    answer: PresentationAnswer,
+  }),
+  webStep: webhook({
+    id: 'webStepWebhook',
+    summary: 'Whether the user is done with a page before an issuance',
+    description: [
+      '`callbackUrl` of an interactive action of type `redirect_to_web`. Any 2xx means yes.',
+      'A failure means no: the wallet gets `access_denied` and has to begin again; the session stays open and its ' + 'report says why.',
+      'The call bears no key; `auth_session` is known only to the service, the page and its visitor.',
+    ],
+    body: WebStepQuestion,
+  }),
+};

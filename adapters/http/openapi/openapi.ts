@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { IDEMPOTENCY_KEY } from '../input/idempotency.ts';
+import type { Access, Route } from '../route.ts';
+import { rolesOf } from '../server/authenticate.ts';
+import { answers, COMPACT, failures, takesCondition } from './openapi-answers.ts';
+import { ABOUT_EXAMPLES } from './openapi-examples.ts';
+import { finish, OPTIONS } from './openapi-schemas.ts';
+import { WEBHOOKS } from './openapi-webhooks.ts';
+
+export type OpenApiSettings = {
+  readonly publicUrl: string;
+  readonly version: string;
+  /** Whether the schemas are those of the program, without what is rewritten for common generators. */
+  readonly isExact?: boolean;
+};
+
+type Responses = ZodOpenApiOperationObject['responses'];
+
+/** Describes the route table (OpenAPI 3.1). Schemas with an id become components. */
+export function buildOpenApi(routes: readonly Route[], settings: OpenApiSettings): object {
+  const paths: ZodOpenApiPathsObject = {};
+  const described = inOrder(routes);
+  for (const route of described) {
+    const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method]: operation(route) };
+  }
+  const document = {
+    openapi: '3.1.0' as const,
+    info: {
+      title: 'Vidimus',
+      version: settings.version,
+      description: `Issues digital credentials to wallets and verifies what wallets present, for many tenants.\n\n${ABOUT_EXAMPLES}`,
+    },
+    servers: [{ url: settings.publicUrl }],
+    tags: tagsOf(described),
+    paths,
+    webhooks: WEBHOOKS,
+    components: {
+      securitySchemes: {
+        clientCredentials: {
+          type: 'oauth2' as const,
+          description: 'With the id and the secret of a client; not where `OIDC` names a provider',
+          flows: { clientCredentials: { tokenUrl: `${settings.publicUrl}/oauth2/token`, scopes: {} } },
+        },
+        bearer: {
+          type: 'http' as const,
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'From `POST /oauth2/token`, or from the provider that `OIDC` names',
+        },
+        wallet: { type: 'http' as const, scheme: 'dpop', description: "A wallet's access token (RFC 9449)" },
+        streamToken: { type: 'apiKey' as const, in: 'query' as const, name: 'token', description: 'The same token' },
+      },
+    },
+  };
+  return finish(createDocument(document, OPTIONS), routes, settings.isExact);
+}
+
+/** RFC 9110 section 13.1.1, for the length of lists in practice. It is one string, since generators leave out headers of several types. */
+const ENTITY_TAGS = /^([*]|"[!#-~]{1,100}"|W[/]"[!#-~]{1,100}"|"[!#-~]{1,100}", "[!#-~]{1,100}")$/;
+const CONDITION = z.object({
+  'If-Match': z
+    .string()
+    .regex(ENTITY_TAGS)
+    .optional()
+    .describe('The `ETag` of what this edits: the call changes nothing, and answers 409, when it is another by now'),
+});
+function operation(route: Route): ZodOpenApiOperationObject {
+  const roles = rolesOf(route.access);
+  const query = asObject(route.described?.query ?? route.query);
+  const described = [
+    ...(route.description === undefined ? [] : [route.description]),
+    ...(roles.length === 0 ? [] : [`Needs one of the roles: ${roles.map((role) => `\`${role}\``).join(', ')}.`]),
+    ...(typeof route.access === 'object' && 'unrestricted' in route.access
+      ? ['Not for clients that are restricted to some configurations.']
+      : []),
+  ];
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(described.length > 0 && { description: described.join('\n\n') }),
+    tags: [route.tag],
+    security: securityOf(route.access),
+    ...(roles.length > 0 && { 'x-roles': [...roles] }),
+    requestParams: {
+      path: pathParameters(route),
+      ...(query !== undefined && { query }),
+      ...(takesCondition(route) && { header: CONDITION }),
+      ...(route.isRepeatable && { header: IDEMPOTENCY_KEY }),
+      ...(route.described?.headers !== undefined && { header: route.described.headers }),
+    },
+    ...(route.body !== undefined && { requestBody: requestBody(route, route.body) }),
+    responses: { ...failures(route), ...answers(route) } as Responses,
+  };
+}
+
+function securityOf(access: Access): Record<string, string[]>[] {
+  if (access === 'public') return [];
+  if (access === 'wallet') return [{ wallet: [] }];
+  const known = [{ bearer: [] }, { clientCredentials: [] }];
+  return 'stream' in access ? [...known, { streamToken: [] }] : known;
+}
+
+function pathParameters(route: Route): z.ZodObject {
+  const described = asObject(route.params)?.shape ?? {};
+  const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name ?? '');
+  return z.object(Object.fromEntries(names.map((name) => [name, described[name] ?? z.string()])));
+}
+
+/** The object behind a schema that is refined or renamed on its way in. */
+function asObject(schema: z.ZodType | undefined): z.ZodObject | undefined {
+  if (schema instanceof z.ZodObject) return schema;
+  if (!(schema instanceof z.ZodPipe)) return undefined;
+  return asObject(schema.in as z.ZodType) ?? asObject(schema.out as z.ZodType);
+}
+
+function requestBody(route: Route, schema: z.ZodType): NonNullable<ZodOpenApiOperationObject['requestBody']> {
+  // Some read their body themselves, to tell members that are missing from those that are null.
+  const { members = schema } = route;
+  const { json = members, form = members } = route.described ?? {};
+  const example = route.example !== undefined && { example: route.example };
+  const kind = route.bodyKind ?? 'json';
+  return {
+    required: route.surface !== 'admin' || !members.safeParse({}).success,
+    content: {
+      ...(kind !== 'form' && { 'application/json': { schema: json, ...example } }),
+      ...((kind === 'form' || kind === 'json-or-form') && {
+        'application/x-www-form-urlencoded': { schema: form, ...example },
+      }),
+      ...(kind === 'unread' && { 'application/jwt': { schema: COMPACT } }),
+    },
+  };
+}
+
+/** What people read first stands first: how to get in, then what they came for. */
+const TAGS: Readonly<Record<string, string>> = {
+  Authentication: 'Access tokens for everything that administrators and backends call',
+  Tenants: 'Who issues and verifies; each has its own keys, configurations and sessions',
+  Issuer: 'What is issued, and offers of it',
+  Verifier: 'What is asked for, and requests for it',
+  Sessions: 'One for each offer and each presentation request: how it stands, and what came of it',
+  Clients: 'Programs and people that call this interface, with their roles',
+  Keys: 'Key chains: keys with the certificates that say whose they are',
+  'Status lists': 'Where credentials are revoked and suspended',
+  'Trust lists': 'Whom a tenant vouches for',
+  Registrar: 'Certificates that a registrar gives to relying parties',
+  Webhooks: 'What this service calls, and how its calls are signed',
+  'Webhook calls': 'Requests that this service sends to a backend',
+  Caches: 'What is remembered of lists of others',
+  'Audit log': 'Who changed what',
+  'Pages for users': 'What users see in their browsers, besides the pages of the flows of wallets',
+  Service: 'The service itself, and this description',
+};
+
+/** What wallets call, after all others. */
+const OF_WALLETS = 'Wallet: ';
+
+/** The routes by their tags, in the order in which people need them. */
+function inOrder(routes: readonly Route[]): readonly Route[] {
+  const names = Object.keys(TAGS);
+  const place = ({ tag }: Route) => (names.includes(tag) ? names.indexOf(tag) : names.length);
+  return routes.toSorted((one, other) => place(one) - place(other));
+}
+
+function tagsOf(routes: readonly Route[]): { name: string; description?: string }[] {
+  const wallets = routes.map(({ tag }) => tag).filter((tag) => tag.startsWith(OF_WALLETS));
+  const named = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
+  return [...named, ...[...new Set(wallets)].map((name) => ({ name }))];
+}

@@ -1,0 +1,185 @@
+import { defined } from '../../../domain/shared/defined.ts';
+import type { Failure, FailureCode, FieldError } from '../../../domain/shared/failure.ts';
+import { PUBLISHED_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+import { errorPage } from '../pages/error-page.ts';
+import { PAGE_TYPE, type Person } from '../pages/page.ts';
+import type { Surface } from '../route.ts';
+
+type Rendering = {
+  readonly status: number;
+  readonly title: string;
+  /** The `error` that wallets see, where it differs from our code: of all protocols, or of one. */
+  readonly wallet?: string;
+  readonly vci?: string;
+  readonly oauth?: string;
+  readonly vp?: string;
+  /** What wallets and browsers are answered in place of the status and the sentence for backends. */
+  readonly others?: { readonly status: number; readonly message: string };
+};
+
+/** What wallets hear of a request that is not read. */
+const UNREADABLE = { wallet: 'invalid_request', vci: 'invalid_credential_request' } as const;
+
+/** A new failure code does not compile until it has a status here. */
+const RENDERINGS = {
+  invalid_input: { status: 400, title: 'The request is not valid', ...UNREADABLE },
+  unauthenticated: { status: 401, title: 'No valid access token', oauth: 'invalid_client' },
+  forbidden: { status: 403, title: 'Not allowed', wallet: 'invalid_request' },
+  not_found: { status: 404, title: 'Not found', wallet: 'invalid_request' },
+  method_not_allowed: { status: 405, title: 'Method not allowed', wallet: 'invalid_request' },
+  conflict: { status: 409, title: 'Conflict', vp: 'invalid_request' },
+  session_quota_exceeded: {
+    status: 409,
+    title: 'Too many open sessions',
+    wallet: 'temporarily_unavailable',
+    others: { status: 503, message: 'too many requests are open here at present; try again later' },
+  },
+  gone: { status: 410, title: 'No longer available', vp: 'invalid_request' },
+  too_large: { status: 413, title: 'Request too large', ...UNREADABLE },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type', ...UNREADABLE },
+  too_many_requests: { status: 429, title: 'Too many requests', wallet: 'temporarily_unavailable' },
+  unavailable: { status: 503, title: 'Temporarily unavailable', wallet: 'temporarily_unavailable' },
+  invalid_request: { status: 400, title: 'Invalid request' },
+  invalid_client: { status: 401, title: 'Invalid client' },
+  invalid_grant: { status: 400, title: 'Invalid grant' },
+  unsupported_grant_type: { status: 400, title: 'Unsupported grant type' },
+  unauthorized_client: { status: 400, title: 'Client not allowed' },
+  unsupported_response_type: { status: 400, title: 'Unsupported response type' },
+  request_not_supported: { status: 400, title: 'Request objects are not supported' },
+  invalid_target: { status: 400, title: 'Unknown resource' },
+  invalid_client_attestation: { status: 400, title: 'Invalid client attestation' },
+  use_attestation_challenge: { status: 400, title: 'Use the attestation challenge' },
+  use_fresh_attestation: { status: 400, title: 'Use a fresh attestation' },
+  invalid_scope: { status: 400, title: 'Invalid scope' },
+  invalid_authorization_details: { status: 400, title: 'Invalid authorization details' },
+  invalid_dpop_proof: { status: 400, title: 'Invalid DPoP proof' },
+  use_dpop_nonce: { status: 400, title: 'Use the DPoP nonce' },
+  missing_token: { status: 401, title: 'No access token', wallet: 'invalid_token' },
+  invalid_token: { status: 401, title: 'Invalid access token' },
+  insufficient_scope: { status: 403, title: 'Insufficient scope' },
+  missing_interaction_type: { status: 400, title: 'Missing interaction type' },
+  redirect_to_web: { status: 400, title: 'Redirect to the web' },
+  invalid_session: { status: 400, title: 'Invalid session' },
+  access_denied: { status: 400, title: 'Access denied' },
+  invalid_credential_request: { status: 400, title: 'Invalid credential request' },
+  unknown_credential_configuration: { status: 400, title: 'Unknown credential configuration' },
+  unknown_credential_identifier: { status: 400, title: 'Unknown credential identifier' },
+  invalid_proof: { status: 400, title: 'Invalid proof' },
+  invalid_nonce: { status: 400, title: 'Invalid nonce' },
+  invalid_encryption_parameters: { status: 400, title: 'Invalid encryption parameters' },
+  credential_request_denied: { status: 400, title: 'Credential request denied' },
+  issuance_pending: { status: 400, title: 'Not ready yet' },
+  invalid_transaction_id: { status: 400, title: 'Invalid transaction' },
+  invalid_notification_id: { status: 400, title: 'Invalid notification' },
+  invalid_notification_request: { status: 400, title: 'Invalid notification request' },
+} as const satisfies Record<FailureCode, Rendering>;
+
+export type Rendered = {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: unknown;
+  readonly contentType: string;
+};
+
+/** The code of what is no failure of the caller. */
+export const INTERNAL_ERROR = 'internal_error';
+
+/** Who reads an error: programs get the error body of a surface, a person gets a page. */
+export type Audience = { readonly surface: Surface; readonly reader?: Person | undefined };
+
+export function renderFailure(failure: Failure, { surface, reader }: Audience, requestId: string): Rendered {
+  const { code, details } = failure;
+  const rendering: Rendering = RENDERINGS[code];
+  const { title } = rendering;
+  const { errors, intervalSeconds, wayBack } = details;
+  const others = isForBackends(surface) ? undefined : rendering.others;
+  const message = others?.message ?? details.message;
+  const wallet = {
+    error: rendering[surface as 'vci' | 'oauth' | 'vp'] ?? rendering.wallet ?? code,
+    ...(message === undefined ? {} : { error_description: printable(message) }),
+    ...(intervalSeconds === undefined ? {} : { interval: intervalSeconds }),
+  };
+  const status = statusOf(code, surface, rendering);
+  const told = { status, title, detail: message ?? title, code, errors, wallet, wayBack };
+  const rendered = render(told, surface, requestId, reader);
+  return { ...rendered, headers: { ...rendered.headers, ...headersOf(failure, surface) } };
+}
+
+function headersOf(failure: Failure, surface: Surface): Record<string, string> {
+  const { retryAfterSeconds, allow, dpopNonce, attestationChallenge } = failure.details;
+  return defined({
+    'Retry-After': retryAfterSeconds?.toString(),
+    Allow: allow?.join(', '),
+    'DPoP-Nonce': dpopNonce,
+    'OAuth-Client-Attestation-Challenge': attestationChallenge,
+    'WWW-Authenticate': challengeOf(failure, surface),
+  }) as Record<string, string>;
+}
+
+/** A fault of the service: the caller learns nothing but the request's id. */
+export function renderUnexpected({ surface, reader }: Audience, requestId: string): Rendered {
+  const detail = `An unexpected error occurred${reader !== undefined ? '' : '; the log names it under this request id'}.`;
+  const told = { status: 500, title: 'Internal error', detail, code: INTERNAL_ERROR };
+  return render({ ...told, wallet: { error: 'server_error' } }, surface, requestId, reader);
+}
+
+type Told = {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+  readonly code: string;
+  readonly errors?: readonly FieldError[] | undefined;
+  /** What the protocols of wallets say. */
+  readonly wallet: object;
+  readonly wayBack?: Failure['details']['wayBack'];
+};
+
+function render({ status, wallet, wayBack, ...told }: Told, surface: Surface, requestId: string, reader: Person | undefined): Rendered {
+  const headers = { 'Cache-Control': 'no-store' };
+  const { title, detail, code, errors } = told;
+  if (reader !== undefined) {
+    const page = errorPage({ status, detail, requestId, wayBack }, reader);
+    return { status, headers: { ...headers, ...page.headers }, contentType: PAGE_TYPE, body: page.text };
+  }
+  if (isForBackends(surface)) {
+    // RFC 9457
+    const body = { type: 'about:blank', title, status, detail, code, requestId, ...defined({ errors }) };
+    return { status, headers, contentType: 'application/problem+json', body };
+  }
+  return { status, headers, contentType: 'application/json', body: wallet };
+}
+
+function statusOf(code: FailureCode, surface: Surface, rendering: Rendering): number {
+  // RFC 9449 section 7.1: at a protected resource a bad proof is a 401; at the authorization server a 400.
+  if (surface === 'vci' && (code === 'invalid_dpop_proof' || code === 'use_dpop_nonce')) return 401;
+  // OpenID4VCI 1.0 section 8.3.1.2 knows only 400 for a request that is not understood.
+  if ((surface === 'vci' || surface === 'oauth') && code === 'unsupported_media_type') return 400;
+  return isForBackends(surface) ? rendering.status : (rendering.others?.status ?? rendering.status);
+}
+
+function isForBackends(surface: Surface): boolean {
+  return surface === 'admin' || surface === 'document';
+}
+
+const ALGORITHMS = PUBLISHED_ALGORITHMS.join(' ');
+const CHALLENGED: readonly FailureCode[] = ['invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce', 'insufficient_scope'];
+
+function challengeOf({ code, details }: Failure, surface: Surface): string | undefined {
+  if (surface === 'admin') {
+    if (code !== 'unauthenticated') return undefined;
+    return 'Bearer realm="vidimus", error="invalid_token"';
+  }
+  // RFC 6749 section 5.2: a client that used the Authorization header is told the scheme.
+  if (surface === 'oauth' && details.basic === true) return 'Basic realm="vidimus"';
+  if (surface !== 'vci') return undefined;
+  // RFC 6750 section 3.1: without a token there is no error code to tell.
+  const bearer = details.bearer === true;
+  if (code === 'missing_token') return `DPoP algs="${ALGORITHMS}"${bearer ? ', Bearer' : ''}`;
+  if (!CHALLENGED.includes(code)) return undefined;
+  return `DPoP error="${code}", algs="${ALGORITHMS}"${bearer ? `, Bearer error="${code}"` : ''}`;
+}
+
+/** RFC 6749 section 5.2: `%x20-21 / %x23-5B / %x5D-7E`. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "'").slice(0, 500);
+}

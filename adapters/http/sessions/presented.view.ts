@@ -1,0 +1,40 @@
+import { object, z } from 'zod';
+import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
+
+const Values = z.record(z.string(), z.unknown());
+
+const Issuer = object({
+  subject: z.string().describe('Name in the certificate of the signer (RFC 4514)'),
+  fingerprint: z.string().describe('SHA-256 of that certificate, base64url'),
+  anchor: z.string().describe('SHA-256 of the anchor that vouches for it, base64url'),
+  listed: z
+    .array(object({ entity: z.string(), list: z.string(), sequenceNumber: z.number() }))
+    .optional()
+    .describe('Where the anchor stands on trust lists; absent for one that is configured'),
+}).meta({ id: 'PresentedIssuer', description: 'Who signed a credential' });
+
+/** What came of one credential query, for backends and in sessions. */
+export const Presented = object({
+  id: z.string().describe('Id of the credential query'),
+  values: z
+    .union([Values, z.array(Values)])
+    .optional()
+    .describe('What was verified; an array for a query with `multiple`'),
+  issuer: z
+    .union([Issuer, z.array(Issuer)])
+    .optional()
+    .describe('Who signed it; an array beside an array of `values`'),
+  authentication: object({
+    jti: z.string().describe('The authentication code'),
+    amr: z.array(z.record(z.string(), z.string())).describe('Factors by category'),
+  })
+    .optional()
+    .describe('How the wallet authenticated its user, beside a confirmed transaction of TS12 (docs/verifying.md)'),
+  error: z
+    .enum([...REFUSAL_REASONS, 'missing', 'response_refused'])
+    .optional()
+    .describe(
+      'Why nothing was taken, in place of `values`: see docs/troubleshooting.md. `missing`: it did not come; `response_refused`: ' +
+        'it was good, and something else of the response was not',
+    ),
+}).meta({ id: 'PresentedCredential', description: 'What came of one credential query' });

@@ -1,0 +1,95 @@
+import { object, z } from 'zod';
+import { ServiceSettings } from '../../../application/ports/settings.ts';
+import { ConfirmSigner, ListFollowedLists, SignerConfirmation } from '../../../application/trust-lists/followed-lists.ts';
+import { fingerprintsOf } from '../../../domain/formats/der/fingerprints.ts';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { withoutQuery } from '../../../domain/shared/without-query.ts';
+import type { KeptListSummary } from '../../../domain/trust-lists/kept-list.ts';
+import { ListQuery, pageOf } from '../output/page-of.ts';
+import { family, route } from '../route.ts';
+
+const common = { tag: 'Trust lists', surface: 'admin' } as const;
+const MANAGERS = ['issuance:manage', 'presentation:manage'] as const;
+
+const FollowedListView = object({
+  id: z.string(),
+  uri: z.string().describe('Without its query'),
+  via: z.string().nullable().describe('The list of lists that points to it, and says who signs it'),
+  sequenceNumber: z.number().int().nullable().describe('Of the last release that was good'),
+  nextUpdate: z.iso.datetime().nullable().describe('When that ends'),
+  checkedAt: z.iso
+    .datetime()
+    .nullable()
+    .describe('When it was found at its address for the last time; null when copies were forgotten since'),
+  lookedAt: z.iso.datetime(),
+  held: object({
+    since: z.iso.datetime(),
+    reason: z.string(),
+    signer: object({ certificate: z.string().describe('PEM'), fingerprint: z.string() })
+      .nullable()
+      .describe('Who signed what came, and vouches for nobody until somebody confirms it'),
+  })
+    .nullable()
+    .describe('What is held against the release that came; the good one counts until it ends'),
+}).meta({ id: 'FollowedTrustList', description: 'A trust list of somebody else that the tenant relies on' });
+
+/** Trust lists of others, as the tenant's checks found them. */
+export const followedListRoutes = family(
+  { listFollowedLists: ListFollowedLists, confirmSigner: ConfirmSigner, settings: ServiceSettings },
+  ({ listFollowedLists, confirmSigner, settings }) => [
+    route({
+      ...common,
+      access: { anyOf: MANAGERS, unrestricted: true },
+      method: 'get',
+      path: '/trust/lists',
+      operationId: 'listFollowedTrustLists',
+      summary: 'See which trust lists of others are followed, and what is held against them',
+      description: 'Those first that need somebody to look at them. At most 500, in all processes.',
+      query: ListQuery,
+      responses: { 200: z.array(FollowedListView) },
+      async handle({ caller, query }) {
+        const all = await listFollowedLists.execute(caller);
+        return pageOf({ all, query, address: `${settings.publicUrl}/trust/lists`, keyOf, toView });
+      },
+    }),
+    route({
+      ...common,
+      access: { anyOf: MANAGERS, unrestricted: true },
+      method: 'post',
+      path: '/trust/lists/:id/confirm-signer',
+      operationId: 'confirmTrustListSigner',
+      exampleParameters: { id: '<followed list>' },
+      summary: 'Confirm who signs a trust list from now on',
+      description:
+        'The certificate that waits is added to the signers wherever a configuration names the list under those that it has now. ' +
+        'It takes the roles that writing these configurations takes.',
+      params: object({ id: z.string().max(100) }),
+      body: SignerConfirmation,
+      example: { fingerprint: '<fingerprint>' },
+      responses: { 204: 'Done', 404: 'There is no such list', 409: 'No signer waits, or the list of lists says who it is' },
+      async handle({ caller, params, body }) {
+        await confirmSigner.execute(caller, params.id, body);
+        return { status: 204, empty: true };
+      },
+    }),
+  ],
+);
+
+function keyOf({ id }: KeptListSummary): string {
+  return id;
+}
+
+function toView({ id, place, sequenceNumber, endsAt, checkedAt, seenAt, held }: KeptListSummary) {
+  const pem = held?.signer === undefined ? undefined : writePemCertificates([held.signer]);
+  const signer = pem === undefined ? null : { certificate: pem, fingerprint: fingerprintsOf([pem])[0] ?? '' };
+  return {
+    id,
+    uri: withoutQuery(place.uri),
+    via: place.via === undefined ? null : withoutQuery(place.via),
+    sequenceNumber: sequenceNumber === 0 ? null : sequenceNumber,
+    nextUpdate: endsAt?.toISOString() ?? null,
+    checkedAt: checkedAt?.toISOString() ?? null,
+    lookedAt: seenAt.toISOString(),
+    held: held && { since: held.since.toISOString(), reason: held.reason, signer },
+  };
+}

@@ -1,0 +1,25 @@
+import type { PostgresSql } from './postgres/sql.ts';
+import type { SqliteSql } from './sqlite/sql.ts';
+import type { Parameter, Row, Statement } from './statement.ts';
+
+/** Runs the statements of jobs that read the same in both dialects, each a transaction by itself. */
+export type JobSql = {
+  all(statement: Statement, ...parameters: Parameter[]): Promise<readonly Row[]>;
+  /** @returns how many rows changed. */
+  change(statement: Statement, ...parameters: Parameter[]): Promise<number>;
+};
+
+export function postgresJobs(sql: PostgresSql): JobSql {
+  return {
+    all: (statement, ...parameters) => sql.query(statement, parameters),
+    // A row for each, at most as many as a batch has: a cluster does not count them in the statement that changes them.
+    change: async ({ name, text }, ...parameters) => (await sql.query({ name, text: `${text} returning 1 as changed` }, parameters)).length,
+  };
+}
+
+export function sqliteJobs(sql: SqliteSql): JobSql {
+  return {
+    all: (statement, ...parameters) => sql.single((run) => run.all(statement, ...parameters)),
+    change: (statement, ...parameters) => sql.single((run) => run.change(statement, ...parameters)),
+  };
+}

@@ -1,0 +1,75 @@
+import { findKeyChain, type KeyChain, type KeyUsage } from '../../domain/keys/key-chain.ts';
+import type { Affected, Ending } from '../../domain/trust-lists/forecast.ts';
+import type { ForecastSubject } from './forecast-subject.ts';
+
+const NEW_CERTIFICATE = 'bring another certificate (PATCH /key-chain/{id}), or name another key chain in these configurations';
+const NEW_AUTHORITY =
+  'make another key chain, give those who verify its root certificate, and name it in these configurations before this one ends';
+
+/** The tenant's own certificates: those that sign, and the CAs above them. */
+export function endingKeys(subject: ForecastSubject): readonly Ending[] {
+  return subject.chains.flatMap((chain): Ending[] => {
+    const { id, description, root, active } = chain;
+    const name = description ?? id;
+    const affects = signedBy(chain, subject);
+    // A leaf ends with its CA at the latest, so one that lasts as long is the last.
+    const renews = root !== undefined && root.notAfter > active.notAfter;
+    const leaf: Ending = {
+      kind: 'key-chain',
+      id,
+      name,
+      endsAt: active.notAfter,
+      renews,
+      affects,
+      advice: renews ? 'nothing: it is renewed before that' : root === undefined ? NEW_CERTIFICATE : NEW_AUTHORITY,
+    };
+    if (root === undefined) return [leaf];
+    const trusting = trustedBy(chain, subject);
+    const presentation = [...new Set([...affects.presentation, ...trusting])];
+    const authority: Ending = {
+      kind: 'authority',
+      id,
+      name,
+      endsAt: root.notAfter,
+      renews: false,
+      advice: NEW_AUTHORITY,
+      affects: { ...affects, presentation },
+    };
+    return [leaf, authority];
+  });
+}
+
+/** What could be signed no more without a key chain, where it is named, or where it is the first of its usage. */
+function signedBy(chain: KeyChain, { chains, credentials, presentations, statusLists, now }: ForecastSubject): Affected {
+  const isFirst = (usage: KeyUsage) => findKeyChain(chains, usage, now)?.id === chain.id;
+  const isChosen = (named: string | null | undefined, usage: KeyUsage) =>
+    chain.usages.includes(usage) && ((named ?? undefined) === undefined ? isFirst(usage) : named === chain.id);
+  const lists = statusLists.filter(({ keyChainId }) => isChosen(keyChainId, 'statusList'));
+  const isBound = new Set(lists.map(({ credentialConfigurationId }) => credentialConfigurationId));
+  return {
+    issuance: credentials
+      .filter(
+        ({ id, keyChainId, statusManagement }) =>
+          isChosen(keyChainId, 'signing') || (statusManagement === true && (isBound.has(id) || isBound.has(null) || isFirst('statusList'))),
+      )
+      .map(({ id }) => id),
+    presentation: presentations
+      .filter(
+        ({ accessKeyChainId, furtherAccessKeyChainIds }) =>
+          isChosen(accessKeyChainId, 'access') || furtherAccessKeyChainIds?.includes(chain.id) === true,
+      )
+      .map(({ id }) => id),
+  };
+}
+
+/** Presentation configurations for which its CA vouches. */
+function trustedBy(chain: KeyChain, { presentations }: ForecastSubject): readonly string[] {
+  const isIssuing = chain.usages.includes('signing');
+  return presentations
+    .filter(({ trustAnchors = [{ ownAuthorities: true }] }) =>
+      trustAnchors.some(
+        (anchor) => ('keyChainId' in anchor && anchor.keyChainId === chain.id) || ('ownAuthorities' in anchor && isIssuing),
+      ),
+    )
+    .map(({ id }) => id);
+}

@@ -1,0 +1,166 @@
+import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import {
+  type DocumentPlace,
+  type FolderContents,
+  type FolderDocument,
+  type FolderFault,
+  isFolder,
+  placeOf,
+  type UnreadFile,
+} from '../../domain/configuration-files/folder.ts';
+import { isJsonObject } from '../../domain/shared/json.ts';
+import { valueOrUndefined } from '../../domain/shared/value-or-undefined.ts';
+import { type Parsed, parseDocumentText } from './parse-document.ts';
+import { type Environment, fillPlaceholders, withoutValues } from './placeholders.ts';
+
+export const MAX_FILE_BYTES = 1024 * 1024;
+export const MAX_FOLDER_BYTES = 64 * 1024 * 1024;
+export const MAX_FILES = 5_000;
+
+/** Files of people and tools that stand beside the tenants; nobody has to move them out of the way. */
+const IGNORED = new Set(['README.md', 'secrets.env', 'secrets.env.example']);
+
+/**
+ * Reads `<folder>/<tenant>/…` with the placeholders filled in. Never throws for what it finds there: every fault of
+ * every file is listed. Names that begin with a dot are passed over, as those of a mounted Kubernetes volume.
+ */
+export function readFolder(folder: string, environment: Environment, withheld: readonly string[] = []): FolderContents {
+  const reader = new FolderReader(folder, environment, withheld);
+  reader.read();
+  const { documents, unread, tenants, faults, used, texts } = reader;
+  return {
+    documents,
+    unread,
+    tenants,
+    faults,
+    redact: (message) => withoutValues(message, used),
+    asWritten: (text) => texts.get(text) ?? text,
+  };
+}
+
+class FolderReader {
+  readonly documents: FolderDocument[] = [];
+  readonly unread: UnreadFile[] = [];
+  readonly tenants: string[] = [];
+  readonly faults: FolderFault[] = [];
+  readonly used = new Map<string, string>();
+  readonly texts = new Map<string, string>();
+  readonly #folder: string;
+  readonly #environment: Environment;
+  readonly #withheld: readonly string[];
+  #root = '';
+  #files = 0;
+  #bytes = 0;
+
+  constructor(folder: string, environment: Environment, withheld: readonly string[]) {
+    this.#folder = folder;
+    this.#environment = environment;
+    this.#withheld = withheld;
+  }
+
+  read(): void {
+    if (!this.#open()) return;
+    const names = this.#names('');
+    if (this.#isTenant(names)) {
+      this.#fault('', 'this looks like one tenant; give the folder above it');
+      return;
+    }
+    for (const name of names) {
+      const entry = this.#look(name);
+      if (entry === undefined) continue;
+      if (!entry.isDirectory()) {
+        if (!IGNORED.has(name)) this.#fault(name, 'has no business here: each tenant has a folder of its own');
+        continue;
+      }
+      this.tenants.push(name);
+      this.#readTenant(name, '');
+    }
+  }
+
+  #open(): boolean {
+    try {
+      this.#root = realpathSync(this.#folder);
+      if (statSync(this.#root).isDirectory()) return true;
+    } catch {
+      // Answered below
+    }
+    this.#fault('', 'there is no such folder, or it cannot be read');
+    return false;
+  }
+
+  /** Whether the folder itself describes a tenant, and has no folder for one. */
+  #isTenant(names: readonly string[]): boolean {
+    const isDirectory = (name: string) => valueOrUndefined(() => statSync(join(this.#root, name)).isDirectory()) ?? false;
+    return names.some((name) => placeOf(name)?.kind === 'tenant') && names.every((name) => isFolder(name) || !isDirectory(name));
+  }
+
+  /** @param below path within the folder of the tenant. */
+  #readTenant(tenant: string, below: string): void {
+    for (const name of this.#names(join(tenant, below))) {
+      const path = below === '' ? name : `${below}/${name}`;
+      const file = `${tenant}/${path}`;
+      const entry = this.#look(file);
+      if (entry === undefined) continue;
+      const place = placeOf(path);
+      if (entry.isDirectory() && isFolder(path)) this.#readTenant(tenant, path);
+      else if (entry.isFile() && place !== undefined) this.#readFile(tenant, file, place, entry.size);
+      else if (below !== '' || !IGNORED.has(name)) this.#fault(file, 'has no business here; see docs/configuration-files.md');
+    }
+  }
+
+  #readFile(tenant: string, file: string, { format, kind, name }: DocumentPlace, size: number): void {
+    const parsed = this.#parse(file, format, size);
+    if ('fault' in parsed) {
+      this.#fault(file, parsed.fault);
+      this.unread.push({ file, tenant, kind, name });
+      return;
+    }
+    const { value, faults, used, texts } = fillPlaceholders(parsed.value, this.#environment, this.#withheld);
+    for (const [variable, text] of used) this.used.set(variable, text);
+    for (const [text, written] of texts) this.texts.set(text, written);
+    for (const { path, message } of faults) this.faults.push({ file, path, message });
+    if (!isJsonObject(value)) throw new Error('An object stays one when its texts change.');
+    const unfilled = faults.map(({ path }) => path);
+    this.documents.push({ file, tenant, kind, name, value, unfilled });
+  }
+
+  #parse(file: string, format: 'json' | 'yaml', size: number): Parsed {
+    this.#files++;
+    this.#bytes += size;
+    if (size > MAX_FILE_BYTES) return { fault: `has more than ${MAX_FILE_BYTES / 1024} KiB` };
+    if (this.#files > MAX_FILES) return { fault: `is one more than ${MAX_FILES} files` };
+    if (this.#bytes > MAX_FOLDER_BYTES) return { fault: `makes more than ${MAX_FOLDER_BYTES / 1024 / 1024} MiB in all` };
+    try {
+      return parseDocumentText(readFileSync(join(this.#root, file)), format);
+    } catch {
+      return { fault: 'cannot be read' };
+    }
+  }
+
+  #names(folder: string): string[] {
+    try {
+      const names = readdirSync(join(this.#root, folder));
+      return names.filter((name) => !name.startsWith('.')).sort((one, other) => (one < other ? -1 : 1));
+    } catch {
+      this.#fault(folder, 'cannot be read');
+      return [];
+    }
+  }
+
+  /** What a path leads to, as long as that lies in the folder: a link must not bring in the files of others. */
+  #look(path: string): Stats | undefined {
+    try {
+      const target = realpathSync(join(this.#root, path));
+      if (target.startsWith(this.#root + sep)) return statSync(target);
+      this.#fault(path, 'is a link that leads out of the folder');
+    } catch {
+      this.#fault(path, 'leads nowhere or cannot be read');
+    }
+    return undefined;
+  }
+
+  #fault(file: string, message: string): void {
+    this.faults.push({ file, path: '', message });
+  }
+}

@@ -1,0 +1,128 @@
+import { looseObject, strictObject, z } from 'zod';
+import { listUpTo, textUpTo } from '../shared/bounds.ts';
+import { MAX_TEXT, SUPPORTED_FORMATS } from './formats.ts';
+import {
+  addProblems,
+  findCredentialProblems,
+  findIdProblems,
+  findRepeatedIdProblems,
+  findUnknownMetaProblems,
+  findUnsupportedProblems,
+} from './query-rules.ts';
+
+/** What one query may ask. Every response is held against it, so these bound the work of an answer; no wallet's dialogue is near them. */
+const MAX_CREDENTIALS = 50;
+const MAX_CLAIMS = 200;
+const MAX_SETS = 50;
+const MAX_OPTION_IDS = 50;
+const MAX_VALUES = 200;
+const MAX_AUTHORITIES = 50;
+const MAX_AUTHORITY_VALUES = 100;
+const MAX_DEPTH = 32;
+const MAX_ID = 200;
+
+const Text = textUpTo(MAX_TEXT);
+
+// OpenID4VP 1.0 section 6.1: alphanumeric, underscore and hyphen, never empty.
+const Id = z
+  .string()
+  .max(MAX_ID)
+  .regex(/^[A-Za-z0-9_-]+$/, 'Use letters, digits, "_" and "-" only.');
+
+// OpenID4VP 1.0 section 7: a key, a wildcard or a position.
+const PathComponent = z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative()]);
+
+/** Wallets count in signed numbers of 32 bits, and some fail on what is above. */
+const MAX_POSITION = 2 ** 31 - 1;
+
+// OpenID4VP 1.0 section 6.3: neither null nor a structure nor a fraction can be asked for.
+const Value = z.union([z.string().max(MAX_TEXT), z.int(), z.boolean()]);
+
+const Claim = looseObject({
+  id: Id.optional(),
+  path: listUpTo(PathComponent, MAX_DEPTH),
+  values: listUpTo(Value, MAX_VALUES).optional(),
+  intent_to_retain: z.boolean().optional(),
+});
+
+const Authority = looseObject({ type: Text, values: listUpTo(Text, MAX_AUTHORITY_VALUES) });
+
+const claimsOf = <S extends z.ZodType>(claim: S) => listUpTo(claim, MAX_CLAIMS);
+const authoritiesOf = <S extends z.ZodType>(authority: S) =>
+  listUpTo(authority, MAX_AUTHORITIES).describe(
+    'Whose credentials will do. aki: the key identifier, base64url, of an anchor of this configuration that vouches for ' +
+      'the credential itself, or the SHA-1 hash of its key where its certificate has none; what the chain of a ' +
+      'credential says of itself does not count. etsi_tl: the address of a trust list among the anchors',
+  );
+
+const CredentialShape = looseObject({
+  id: Id,
+  format: Text,
+  meta: looseObject({}),
+  multiple: z.boolean().optional(),
+  claims: claimsOf(Claim).optional(),
+  claim_sets: listUpTo(listUpTo(Id, MAX_CLAIMS), MAX_SETS).optional(),
+  trusted_authorities: authoritiesOf(Authority).optional(),
+  require_cryptographic_holder_binding: z.boolean().optional(),
+});
+
+const CredentialSet = looseObject({ options: listUpTo(listUpTo(Id, MAX_OPTION_IDS), MAX_SETS), required: z.boolean().optional() });
+
+/**
+ * A query in the Digital Credentials Query Language (OpenID4VP 1.0 section 6). Members we do not know are kept
+ * and mean nothing. A fault of a rule that spans members names it in `params.rule`. Any format is grammatical.
+ */
+export const DcqlQuery = looseObject({
+  credentials: listUpTo(
+    CredentialShape.superRefine((credential, issues) => addProblems(findCredentialProblems(credential), issues)),
+    MAX_CREDENTIALS,
+  ),
+  credential_sets: listUpTo(CredentialSet, MAX_SETS).optional(),
+}).superRefine((query, issues) => addProblems(findIdProblems(query), issues));
+export type DcqlQuery = Readonly<z.infer<typeof DcqlQuery>>;
+
+const KnownPath = listUpTo(z.union([z.string().max(MAX_TEXT), z.null(), z.int().nonnegative().max(MAX_POSITION)]), MAX_DEPTH).meta({
+  description: 'Member names, positions, or null for all entries of an array; it begins with a name',
+  // On its own: beside `items`, generators of clients take it for all that a path may have.
+  allOf: [{ prefixItems: [{ type: 'string' }] }],
+});
+
+/** OpenID4VP 1.0 sections 6.1 and 6.2: a set or an option names each id once. */
+const onceOf = (limit: number) => listUpTo(listUpTo(Id, limit).meta({ uniqueItems: true }), MAX_SETS);
+
+const KnownCredential = CredentialShape.extend({
+  // The message for another format comes from findUnsupportedProblems, which names those that are supported.
+  format: Text.meta({ enum: [...SUPPORTED_FORMATS] }),
+  claims: claimsOf(
+    Claim.extend({
+      path: KnownPath,
+      intent_to_retain: z.boolean().optional().describe('mso_mdoc alone: whether the element will be stored'),
+    }).strict(),
+  ).optional(),
+  claim_sets: onceOf(MAX_CLAIMS).optional(),
+  trusted_authorities: authoritiesOf(Authority.strict()).optional(),
+})
+  .strict()
+  .superRefine((credential, issues) => {
+    addProblems(findCredentialProblems(credential), issues);
+    addProblems(findUnknownMetaProblems(credential), issues);
+  });
+
+/**
+ * What a presentation configuration may ask: the grammar, in what we can verify afterwards, and nothing that we do not
+ * know: a misspelt `trusted_authorities` would accept every issuer.
+ */
+export const SupportedDcqlQuery = strictObject({
+  credentials: listUpTo(KnownCredential, MAX_CREDENTIALS),
+  credential_sets: listUpTo(CredentialSet.extend({ options: onceOf(MAX_OPTION_IDS) }).strict(), MAX_SETS).optional(),
+}).superRefine((query, issues) => {
+  addProblems(findIdProblems(query), issues);
+  query.credentials.forEach((credential, i) => {
+    addProblems(findUnsupportedProblems(credential, ['credentials', i]), issues);
+  });
+  query.credential_sets?.forEach(({ options }, i) => {
+    options.forEach((option, j) => {
+      addProblems(findRepeatedIdProblems(option, ['credential_sets', i, 'options', j]), issues);
+    });
+  });
+});

@@ -1,0 +1,8 @@
+/** The result of `read`; undefined when it throws, as parsers do for an input that is not theirs. */
+export function valueOrUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,93 @@
+import { jsonOfBase64 } from '../../../wallet/src/core/formats/base64.ts';
+import type { Family } from '../core/case.ts';
+import { headerOf, newKey, now, symmetric, unsigned, withBrokenSignature, withPayload } from '../core/jwt.ts';
+import { Skip } from '../core/skip.ts';
+import { table } from '../core/table.ts';
+import { disclosure } from '../targets/sd-jwt.ts';
+import { queryOf, type Verifier } from '../targets/verifier.ts';
+import { card, presentsCard } from './presenting.ts';
+
+const REFUSED = { status: [400] } as const;
+
+export const disclosures: Family<Verifier> = {
+  id: 'disclosures',
+  title: "Disclosures and the issuer's part of SD-JWT presentations",
+  control: presentsCard,
+  cases: [
+    ...table<Verifier>(
+      {
+        section: 'RFC 9901 section 7.1',
+        why: 'what the issuer did not sign is not said by it',
+        safe: REFUSED,
+      },
+      {
+        'a claim of its own': card({ disclosures: (shown) => [...shown, disclosure('salt', 'admin', true)] }),
+        'a claim of its own in place of the one that is asked for': card((_, asked) => ({
+          disclosures: () => (queryOf(asked).claims ?? []).map(({ path }: { path: unknown[] }) => disclosure('salt', path[0], 'forged')),
+        })),
+        'a disclosure twice': card({
+          disclosures: (shown) => {
+            if (shown.length === 0) throw new Skip('nothing is disclosed');
+            return [...shown, ...shown.slice(0, 1)];
+          },
+        }),
+        'a changed disclosure': card({
+          disclosures: ([first, ...rest]) => {
+            if (first === undefined) throw new Skip('nothing is disclosed');
+            const [salt, name] = jsonOfBase64(first) as string[];
+            return [disclosure(salt, name, 'forged'), ...rest];
+          },
+        }),
+        'nothing of what is asked for': card((_, asked) => {
+          if ((queryOf(asked).claims ?? []).length === 0) throw new Skip('no claim is asked for');
+          return { disclosures: () => [] };
+        }),
+        'an empty disclosure': card({ disclosures: (shown) => [...shown, ''] }),
+        'a disclosure that is no list': card({
+          disclosures: (shown) => [...shown, Buffer.from('{}').toString('base64url')],
+        }),
+        'a disclosure of the status': card({
+          disclosures: (shown) => [...shown, disclosure('salt', 'status', {})],
+        }),
+        'a disclosure of digests': card({
+          disclosures: (shown) => [...shown, disclosure('salt', '_sd', [])],
+        }),
+        'ten thousand disclosures': card({
+          disclosures: (shown) => [...shown, ...Array.from({ length: 10_000 }, (_, i) => disclosure(`${i}`, 'x', i))],
+        }),
+        'a disclosure that came after the key binding': card({
+          after: (text) => {
+            const at = text.lastIndexOf('~');
+            return `${text.slice(0, at)}~${disclosure('salt', 'admin', true)}${text.slice(at)}`;
+          },
+        }),
+        'a disclosure that was taken out after the key binding': card({
+          after: (text) => {
+            const parts = text.split('~');
+            if (parts.length < 3) throw new Skip('nothing is disclosed');
+            return [parts[0], ...parts.slice(2)].join('~');
+          },
+        }),
+      },
+    ),
+    ...table<Verifier>(
+      { section: 'RFC 9901 section 7.1', why: "the issuer's part is what it signed", safe: REFUSED },
+      {
+        'an issuer without a signature': card({ jwt: unsigned }),
+        'an issuer by HS256': card({
+          jwt: (jwt) => symmetric(jwt, String(headerOf(jwt).x5c?.[0] ?? 'secret')),
+        }),
+        'a broken signature of the issuer': card({ jwt: withBrokenSignature }),
+        'a life that is longer': card({ jwt: (jwt) => withPayload(jwt, { exp: now() + 1_000_000_000 }) }),
+        'another type': card({ jwt: (jwt) => withPayload(jwt, { vct: 'urn:other:1' }) }),
+        'a status that is left out': card({ jwt: (jwt) => withPayload(jwt, { status: undefined }) }),
+        'a claim that stands there in the clear': card({ jwt: (jwt) => withPayload(jwt, { admin: true }) }),
+        "a holder's key of the thief": card(() => {
+          const key = newKey();
+          return { key, jwt: (jwt) => withPayload(jwt, { cnf: { jwk: key.jwk } }) };
+        }),
+        'a credential that is no JWT': card({ jwt: () => 'nonsense' }),
+      },
+    ),
+  ],
+};

@@ -1,0 +1,81 @@
+import { cureOf } from '../sessions/cures.ts';
+import { REASONS } from '../sessions/explanations.ts';
+import { inWords } from './question.ts';
+import { namesOf, type Trial, type TriedPresentation, type TriedQuery } from './trial.ts';
+
+const FORMATS: Readonly<Record<string, string>> = { 'dc+sd-jwt': 'an SD-JWT VC', mso_mdoc: 'an mdoc' };
+
+/** What a presentation is worth to the question: a sentence for each query, then every check, and what nobody looked at. */
+export function TrialView({ trial: { presentations, missing, untried } }: { readonly trial: Trial }) {
+  return (
+    <>
+      {presentations.map((one, index) => (
+        <Tried key={index} presentation={one} />
+      ))}
+      {missing.length > 0 && <p>The question as a whole would still lack {inWords(missing)}.</p>}
+      <p class="fine">
+        Not looked at, since it takes a request and the wallet that answers it: {inWords(untried)}. A copy in wrong hands would do as well
+        here.
+      </p>
+    </>
+  );
+}
+
+function Tried({ presentation }: { readonly presentation: TriedPresentation }) {
+  const { format, types, shown, queries } = presentation;
+  return (
+    <>
+      {queries.length === 0 && (
+        <p>
+          <strong>It answers nothing.</strong> It is {FORMATS[format] ?? format}, and the question asks for none.
+        </p>
+      )}
+      {queries.map((query) => (
+        <Answer key={query.id} query={query} />
+      ))}
+      <p class="fine">
+        {types.length > 0 && `Its type is ${inWords(types)}. `}
+        {shown !== undefined && shown.length > 0 && `It holds ${inWords(namesOf(shown))}.`}
+      </p>
+    </>
+  );
+}
+
+function Answer({ query: { id, result, reason, missing, report } }: { readonly query: TriedQuery }) {
+  // What the issuer or the wallet would have to mend is nothing that whoever tries can do.
+  const cure = reason === undefined ? undefined : cureOf(reason);
+  return (
+    <>
+      <p>
+        {result === 'passed' ? (
+          <strong>It would answer “{id}”.</strong>
+        ) : (
+          <>
+            <strong>It would not answer “{id}”:</strong> {REASONS[reason ?? ''] ?? reason} (<code>{reason}</code>).
+          </>
+        )}
+        {missing.length > 0 && ` Missing: ${inWords(namesOf(missing))}.`}
+      </p>
+      {cure?.at !== undefined && <p>{cure.what}</p>}
+      <ul class="checks" aria-label={`Checks for ${id}`}>
+        {report.map(({ check, result: came, section, input, detail }) => (
+          <li key={check}>
+            <details>
+              <summary class={came}>
+                <span aria-hidden="true">{came === 'passed' ? '✓' : '✗'}</span> {check} <span class="fine">{came}</span>
+              </summary>
+              <dl class="facts">
+                <dt>Expected by</dt>
+                <dd>{section}</dd>
+                {input !== undefined && <dt>Came</dt>}
+                {input !== undefined && <dd>{input}</dd>}
+                {detail !== undefined && <dt>In detail</dt>}
+                {detail !== undefined && <dd>{detail}</dd>}
+              </dl>
+            </details>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

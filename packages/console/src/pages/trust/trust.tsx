@@ -1,0 +1,44 @@
+import { useState } from 'preact/hooks';
+import { SearchField } from '../../parts/search-field.tsx';
+import type { PageProps } from '../../shell/page-props.ts';
+import { place, refine } from '../../shell/place.ts';
+import { Authorities } from './authorities.tsx';
+import { FollowedLists } from './followed-lists.tsx';
+import { ImportAuthorities } from './import-authorities.tsx';
+import { Resting } from './resting-things.tsx';
+
+/** Of the interface. */
+const KINDS = [...['authority', 'key-chain', 'anchor', 'list-signer', 'followed-list', 'published-list'], 'registration-certificate'];
+
+/** What credentials and questions rest on, and which of them fail when one of it ends; who is trusted, and by whom. */
+export default function Trust({ identity }: PageProps) {
+  const { query } = place.value;
+  const [turn, setTurn] = useState(0);
+  const [kind, words] = [query.get('kind') ?? '', query.get('q') ?? ''];
+  return (
+    <>
+      <h1>Trust</h1>
+      <p>On the left stands what trust rests on, on the right what rests on it. Choose one on the left to see what fails when it ends.</p>
+      <search class="filters">
+        <label>
+          Kind
+          <select value={kind} onChange={(event) => refine({ kind: event.currentTarget.value })}>
+            <option value="">all</option>
+            {KINDS.map((one) => (
+              <option key={one} value={one}>
+                {one.replaceAll('-', ' ')}
+              </option>
+            ))}
+          </select>
+        </label>
+        <SearchField label="Called, or used by" value={words} seek={(text) => refine({ q: text })} />
+      </search>
+      <Resting key={`${kind} ${words}`} identity={identity} kind={kind} words={words} since={turn} />
+      {identity.roles.includes('presentation:manage') && (
+        <ImportAuthorities identity={identity} taught={() => setTurn((before) => before + 1)} />
+      )}
+      <FollowedLists identity={identity} />
+      <Authorities identity={identity} />
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+import type { DeliveryRecord } from '../sessions/session-record.ts';
+
+/** What is read of a session: its deliveries, and to which session they belong. */
+export type SessionRead = { readonly id: string; readonly deliveries?: readonly DeliveryRecord[] };
+export type Delivery = DeliveryRecord & { readonly session: string };
+export type Rate = {
+  readonly webhook: DeliveryRecord['webhook'];
+  readonly delivered: number;
+  readonly pending: number;
+  readonly failed: number;
+};
+
+/** All deliveries, the newest first. */
+export function deliveriesOf(sessions: readonly SessionRead[]): Delivery[] {
+  return sessions
+    .flatMap(({ id, deliveries = [] }) => deliveries.map((delivery) => ({ ...delivery, session: id })))
+    .sort((one, other) => other.at.localeCompare(one.at));
+}
+
+/** The same sessions after one delivery was made again. */
+export function withDelivery(sessions: readonly SessionRead[], session: string, now: DeliveryRecord): SessionRead[] {
+  return sessions.map(({ id, deliveries = [] }) => ({
+    id,
+    deliveries: id === session ? deliveries.map((one) => (one.id === now.id ? now : one)) : deliveries,
+  }));
+}
+
+export function ratesOf(deliveries: readonly DeliveryRecord[]): Rate[] {
+  const webhooks = [...new Set(deliveries.map(({ webhook }) => webhook))].sort();
+  return webhooks.map((webhook) => {
+    const count = (wanted: DeliveryRecord['result']) => deliveries.filter((one) => one.webhook === webhook && one.result === wanted).length;
+    return { webhook, delivered: count('delivered'), pending: count('pending'), failed: count('failed') };
+  });
+}
+
+/** Of those that came to an end, in words. */
+export function shareOf({ delivered, failed }: Rate): string {
+  const ended = delivered + failed;
+  return ended === 0 ? 'none has ended' : `${Math.floor((delivered / ended) * 100)} % delivered`;
+}

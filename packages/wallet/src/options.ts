@@ -1,0 +1,73 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { isMisbehaviour, MISBEHAVIOURS, type Misbehaviour } from './core/index.ts';
+
+export type Options = {
+  readonly link: string;
+  readonly cards: string;
+  readonly isAgreed: boolean;
+  readonly isTracing: boolean;
+  readonly txCode?: string;
+  readonly misbehave?: Misbehaviour;
+};
+
+/** Started by `npx vidimus`, it is called so. */
+const CALL = process.env['VIDIMUS_USAGE'] ?? 'npm run wallet -- <link> [options]';
+const DEFAULT_CARDS = join(process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share'), 'vidimus', 'wallet.json');
+
+export const USAGE = `usage: ${CALL}
+A wallet for trying things out: collects what is offered, and answers what is asked.
+
+  <link>                   an offer or a request: openid-credential-offer:, openid4vp:, haip-vci:, haip-vp:, or the address
+                           of a page that has one
+  --tx-code <code>         the transaction code that the issuer sent by another way
+  --yes                    agrees to everything without asking, also on the page of an issuer of this service
+  --misbehave <how>        answers a request wrongly, to see that it is refused (below)
+  --cards <file>           keeps cards, with their keys, in this file; ${DEFAULT_CARDS} otherwise
+  --trace                  shows each call as it was sent and answered, with all that is secret in it
+  --help                   says this
+
+ways to misbehave:
+${Object.entries(MISBEHAVIOURS)
+  .map(([name, { about }]) => `  ${name.padEnd(24)} ${about}`)
+  .join('\n')}
+
+It ends with 0 when all went well (of a misbehaviour: when it was refused), with 1 when not, and with 2 when it was called wrongly.`;
+
+/** Whoever called it wrongly is told in one sentence. */
+export class UsageError extends Error {}
+
+/** @throws UsageError */
+export function readOptions(args: readonly string[]): Options | 'help' {
+  const { values, positionals } = parsed(args);
+  if (values.help) return 'help';
+  const [link, ...more] = positionals;
+  if (link === undefined) throw new UsageError('give the link of an offer or of a request');
+  if (more.length > 0) throw new UsageError('give one link; put it in quotes, since it has characters that shells take away');
+  const { misbehave } = values;
+  if (misbehave !== undefined && !isMisbehaviour(misbehave))
+    throw new UsageError(`--misbehave is one of ${Object.keys(MISBEHAVIOURS).join(', ')}`);
+  return {
+    link,
+    cards: values.cards ?? DEFAULT_CARDS,
+    isAgreed: values.yes,
+    isTracing: values.trace,
+    ...(values['tx-code'] !== undefined && { txCode: values['tx-code'] }),
+    ...(misbehave !== undefined && { misbehave }),
+  };
+}
+
+function parsed(args: readonly string[]) {
+  const flag = { type: 'boolean', default: false } as const;
+  const text = { type: 'string' } as const;
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { 'tx-code': text, misbehave: text, cards: text, yes: flag, trace: flag, help: flag },
+    });
+  } catch (error) {
+    throw new UsageError((error as Error).message.split(/\. |\n/)[0]);
+  }
+}

@@ -1,0 +1,295 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { openDatabase, placeOf } from '../../adapters/persistence/opening/database.ts';
+import { OrmStore } from '../../adapters/persistence/orm-store.ts';
+import { newFileOf } from '../../bootstrap/wiring/platform.ts';
+import { databases, rawSql } from '../support/databases.ts';
+import { certify, pem } from '../support/test-certificates.ts';
+
+const messageOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'nothing failed',
+    (error: Error) => error.message,
+  );
+
+describe('the address of the database', () => {
+  it('that is mistyped makes none, and the words say which', async function () {
+    const made = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (made === undefined) return this.skip();
+    try {
+      const url = `${made.url}_mistyped`;
+      const name = new URL(url).pathname.slice(1);
+      for (const migrates of [true, false]) {
+        expect(await messageOf(openDatabase({ url, poolSize: 2, migrates }))).to.equal(
+          `DATABASE_URL: there is no ${placeOf(url)}; make it, or correct its name`,
+        );
+      }
+      const found = await rawSql(made.url, (run) => run(`select 1 from pg_database where datname = '${name}'`));
+      expect(found).to.deep.equal([]);
+    } finally {
+      await made.drop();
+    }
+  });
+
+  it('of a file that is mistyped is told: a new database is made there', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    try {
+      const file = join(folder, 'here.sqlite');
+      expect(newFileOf(`sqlite:${file}`)).to.equal(file);
+      writeFileSync(file, '');
+      expect(newFileOf(`sqlite:${file}`)).to.equal(undefined);
+      expect(newFileOf(`sqlite:${join(folder, 'other', 'here.sqlite')}`)).to.include('other');
+      for (const url of ['sqlite::memory:', 'postgres://somebody@127.0.0.1/x']) expect(newFileOf(url)).to.equal(undefined);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('may name the socket of a server on this machine', async function () {
+    const made = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (made === undefined) return this.skip();
+    try {
+      const { username, password, port, pathname } = new URL(made.url);
+      const [row] = await rawSql(made.url, (run) => run(`select current_setting('unix_socket_directories') as folder`));
+      const folder = String(row?.['folder']).split(',')[0]?.trim() ?? '';
+      expect(existsSync(join(folder, `.s.PGSQL.${port || '5432'}`)), 'runs on this machine').to.equal(true);
+      const url = `postgres://${username}:${password}@${encodeURIComponent(folder)}:${port || '5432'}${pathname}`;
+      const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
+      const store = await OrmStore.open({ url, poolSize: 2 }, cipher);
+      await store.ping();
+      await store.close();
+      const [client] = await rawSql(url, (run) => run('select inet_client_addr() as address'));
+      expect(client).to.deep.equal({ address: null });
+      expect(placeOf(url)).to.equal(`postgres://${encodeURIComponent(folder)}:${port || '5432'}${pathname}`);
+    } finally {
+      await made.drop();
+    }
+  });
+
+  it('is told without who uses it', () => {
+    expect(placeOf('postgres://user:secret@db.internal/vidimus?sslmode=verify-full')).to.equal('postgres://db.internal:5432/vidimus');
+  });
+
+  it('of nobody, and of a file that is none, are told as such', async () => {
+    const nobody = await messageOf(openDatabase({ url: 'postgres://u:geheim@127.0.0.1:1/x', poolSize: 2 }));
+    expect(nobody).to.equal('DATABASE_URL: postgres://127.0.0.1:1/x does not answer (ECONNREFUSED)');
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-address-'));
+    try {
+      const file = join(folder, 'notes.txt');
+      writeFileSync(file, 'these are notes and no database at all'.repeat(100));
+      expect(await messageOf(openDatabase({ url: `sqlite:${file}`, poolSize: 2 }))).to.equal(
+        `DATABASE_URL: sqlite:${file} cannot be opened: file is not a database`,
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('of a file is for one service at a time, and for whoever only reads', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vidimus-held-'));
+    const url = `sqlite:${join(folder, 'held.sqlite')}`;
+    const cipher = new MasterCipher({ masterSecrets: ['a master secret for the tests 0123456789'] });
+    const newer = new MasterCipher({
+      masterSecrets: ['a newer master secret 0123456789 0123', 'a master secret for the tests 0123456789'],
+    });
+    const alias = join(folder, 'alias.sqlite');
+    const open = (at: string, by = cipher) => OrmStore.open({ url: at, poolSize: 2, alone: true }, by);
+    const sealed = () => rawSql(url, (run) => run('select * from sealing_keys'));
+    const first = await open(url);
+    try {
+      symlinkSync(join(folder, 'held.sqlite'), alias);
+      const before = await sealed();
+      for (const at of [url, `sqlite:${alias}`]) {
+        const refused = await messageOf(open(at, newer));
+        expect(refused).to.match(/^another service has .*\.sqlite; several at once need PostgreSQL/);
+      }
+      expect(await sealed(), 'nothing was written').to.deep.equal(before);
+      await (await OrmStore.open({ url, poolSize: 2, migrates: false }, cipher)).close();
+      await first.close();
+      await (await open(`sqlite:${alias}`)).close();
+    } finally {
+      await first.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  describe('over TLS', () => {
+    let folder: string;
+    let server: Server;
+    let port: number;
+    /** What came over TLS first: a PostgreSQL client says who it is. */
+    const heard: string[] = [];
+    const sockets = new Set<Socket>();
+
+    before(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'vidimus-tls-'));
+      const authority = await certify({ name: 'ours', ca: true });
+      const own = await certify({ name: 'localhost', by: authority, dns: ['localhost'] });
+      writeFileSync(join(folder, 'ca.pem'), pem(authority));
+      writeFileSync(join(folder, 'other.pem'), pem(await certify({ name: 'other', ca: true })));
+      const key = own.privateKey.export({ format: 'pem', type: 'pkcs8' });
+      const secureContext = createSecureContext({ key, cert: pem(own) });
+      server = createServer((socket) => {
+        sockets.add(socket);
+        socket.on('error', () => {});
+        socket.once('data', () => {
+          socket.write('S');
+          const secure = new TLSSocket(socket, { isServer: true, secureContext });
+          secure.on('error', () => {});
+          secure.once('data', (chunk) => {
+            heard.push(chunk.toString('latin1'));
+            secure.destroy();
+          });
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      port = (server.address() as { port: number }).port;
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+      rmSync(folder, { recursive: true });
+    });
+
+    const attempt = async (host: string, parameters: string) => {
+      heard.length = 0;
+      const url = `postgres://somebody:secret@${host}:${port}/x?${parameters}`;
+      const message = await messageOf(openDatabase({ url, poolSize: 2 }));
+      return { message, heard: heard.join() };
+    };
+
+    it('says who it is only to the server that the authority vouches for', async () => {
+      const right = await attempt('localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`);
+      expect(right.heard).to.include('somebody');
+      for (const [host, parameters] of [
+        ['localhost', 'sslmode=verify-full'],
+        ['localhost', `sslmode=verify-full&sslrootcert=${join(folder, 'other.pem')}`],
+        ['127.0.0.1', `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`],
+        ['127.0.0.1', `sslmode=verify-ca&sslrootcert=${join(folder, 'other.pem')}`],
+      ] as const) {
+        const refused = await attempt(host, parameters);
+        expect(refused.heard, parameters).to.equal('');
+        expect(refused.message, parameters).to.match(/^DATABASE_URL: postgres:\/\/.*certificate/i);
+        expect(refused.message).to.not.include('secret');
+      }
+      const anyName = await attempt('127.0.0.1', `sslmode=verify-ca&sslrootcert=${join(folder, 'ca.pem')}`);
+      expect(anyName.heard).to.include('somebody');
+    });
+
+    it('names the file of an authority that cannot be read', async () => {
+      const { message } = await attempt('localhost', 'sslmode=verify-full&sslrootcert=/no/such/file');
+      expect(message).to.include('sslrootcert /no/such/file cannot be read');
+    });
+  });
+});
+
+const LOCK = new URL('../../adapters/persistence/sqlite/lock.ts', import.meta.url).href;
+const DATABASE = new URL('../../adapters/persistence/opening/database.ts', import.meta.url).href;
+/** Opens the file, asks for the lock when it is told to, and keeps what it gets until it is ended. */
+const ASKER = `
+  const [file] = process.argv.slice(1);
+  const { openDatabase } = await import('${DATABASE}');
+  const { lockSqlite } = await import('${LOCK}');
+  const database = await openDatabase({ url: 'sqlite:' + file, poolSize: 2 });
+  process.stdin.once('data', () => {
+    try {
+      lockSqlite(file, database.native);
+      process.stdout.write('held');
+    } catch (error) {
+      process.stdout.write(error.message.split(' ').slice(0, 2).join(' '));
+    }
+  });
+  process.stdout.write('ready');`;
+
+type Asker = { answer(): Promise<string>; ask(): void; end(): void };
+
+function askerOf(file: string): Asker {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', ASKER, file], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  return {
+    answer: async () => String((await once(child.stdout, 'data'))[0]),
+    ask: () => void child.stdin.write('now'),
+    end: () => void child.kill('SIGKILL'),
+  };
+}
+
+describe('the file of a SQLite database', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const modes = () => Object.fromEntries(readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & 0o777]));
+  const opened = async () => {
+    const opened = await openDatabase({ url: `sqlite:${join(folder, 'vidimus.sqlite')}`, poolSize: 2 });
+    const seen = modes();
+    const native = await opened.all('pragma synchronous');
+    await opened.close();
+    return { seen, synchronous: Object.values(native[0] ?? {})[0] };
+  };
+
+  it('and what stands beside it is for its owner alone', async () => {
+    const before = process.umask(0);
+    try {
+      const { seen } = await opened();
+      expect(Object.keys(seen)).to.include('vidimus.sqlite');
+      for (const [name, mode] of Object.entries(seen)) expect(mode, name).to.equal(0o600);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('of an earlier release becomes so', async () => {
+    writeFileSync(join(folder, 'vidimus.sqlite'), '');
+    chmodSync(join(folder, 'vidimus.sqlite'), 0o644);
+    const { seen } = await opened();
+    for (const [name, mode] of Object.entries(seen)) expect(mode, name).to.equal(0o600);
+  });
+
+  it('goes to one of several services that ask for it at the same moment', async () => {
+    const file = join(folder, 'vidimus.sqlite');
+    for (let round = 0; round < 6; round++) {
+      const askers = [1, 2, 3].map(() => askerOf(file));
+      try {
+        await Promise.all(askers.map((asker) => asker.answer()));
+        const answering = askers.map((asker) => asker.answer());
+        for (const asker of askers) asker.ask();
+        const answers = await Promise.all(answering);
+        expect(answers.toSorted()).to.deep.equal(['another service', 'another service', 'held']);
+      } finally {
+        for (const asker of askers) asker.end();
+      }
+    }
+  });
+
+  it('stays locked for as long as it is open, so that no other program takes itself for the last one', async function () {
+    // Programs with an older SQLite remove the log then, and what is written from then on is lost.
+    if (!existsSync('/proc/locks')) return this.skip();
+    const file = join(folder, 'vidimus.sqlite');
+    const first = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
+    const isLocked = () => readFileSync('/proc/locks', 'utf8').includes(`:${statSync(file).ino} `);
+    expect(isLocked(), 'once it was made and brought up to date').to.equal(true);
+    const second = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
+    await second.close();
+    expect(isLocked(), 'after another connection of the same process').to.equal(true);
+    await first.close();
+    expect(isLocked()).to.equal(false);
+  });
+
+  it('is written through to the disk before a change counts as made', async () => {
+    expect((await opened()).synchronous).to.equal(2);
+  });
+});

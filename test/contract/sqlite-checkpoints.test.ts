@@ -1,0 +1,273 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { type SqliteDatabase, sqliteDriver } from '../../adapters/persistence/drivers.ts';
+import { openDatabase } from '../../adapters/persistence/opening/database.ts';
+import { setUpSqlite } from '../../adapters/persistence/opening/opened.ts';
+import { type CheckpointOptions, Checkpoints, LOG_PAGES } from '../../adapters/persistence/sqlite/checkpoints.ts';
+import { type SqliteSql, sqliteSql } from '../../adapters/persistence/sqlite/sql.ts';
+import { named } from '../../adapters/persistence/statement.ts';
+
+/** Each row fills a page of 4 KiB. */
+const ADD_PAGES = named(
+  'add_pages',
+  `insert into pages (tenant_id, content) select 'one', randomblob(3500) from
+     (with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < $1) select n from numbers)`,
+);
+
+type Opened = {
+  readonly native: SqliteDatabase;
+  readonly sql: SqliteSql;
+  readonly faults: string[];
+  /** Commits so many pages, and reads the log at once, before the thread can have done anything. */
+  add(pages: number): Promise<{ readonly pages: number; readonly pending: number }>;
+  size(): { readonly pages: number; readonly pending: number };
+  close(): Promise<void>;
+};
+
+describe('the write-ahead log of a SQLite database', () => {
+  let folder: string;
+  let file: string;
+  let closers: (() => Promise<void>)[];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
+    file = join(folder, 'vidimus.sqlite');
+    closers = [];
+  });
+  afterEach(async () => {
+    for (const close of closers) await close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function opened(native: SqliteDatabase, checkpoints: Checkpoints | undefined, faults: string[]): Opened {
+    const sql = sqliteSql(native, checkpoints);
+    const statement = native.prepare('pragma wal_checkpoint(noop)');
+    const size = () => {
+      const [row] = statement.all();
+      return { pages: Number(row?.['log']), pending: Number(row?.['log']) - Number(row?.['checkpointed']) };
+    };
+    let isClosed = false;
+    const close = async () => {
+      if (isClosed) return;
+      isClosed = true;
+      await checkpoints?.close();
+      native.close();
+    };
+    closers.push(close);
+    return {
+      native,
+      sql,
+      faults,
+      size,
+      close,
+      async add(pages) {
+        let after = { pages: 0, pending: 0 };
+        await sql.transaction(
+          (run) => run.change(ADD_PAGES, pages),
+          (step) => {
+            const result = step();
+            after = size();
+            return result;
+          },
+        );
+        return after;
+      },
+    };
+  }
+
+  /** A database with one table, and a thread as `options` say. */
+  function open(options: Partial<CheckpointOptions> = {}, path = file): Opened {
+    const Connection = sqliteDriver();
+    const native = new Connection(path);
+    setUpSqlite(native);
+    native.prepare('create table if not exists pages (tenant_id text, content blob) strict').run();
+    native.prepare('create table if not exists leases (name text, expires_at integer) strict').run();
+    const faults: string[] = [];
+    const report = ({ message }: Error) => void faults.push(message);
+    return opened(native, new Checkpoints(path, native, { report, ...options }), faults);
+  }
+
+  const eventually = async (isTrue: () => boolean) => {
+    while (!isTrue()) await pause(5);
+  };
+  const program = (text: string) => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+
+  it('keeps what a large commit wrote until the thread has written it to the file', async () => {
+    const database = open();
+    const { pages, pending } = await database.add(1_500);
+    expect(pending, 'the commit wrote nothing back').to.equal(pages);
+    await eventually(() => database.size().pending === 0);
+    expect(database.faults).to.deep.equal([]);
+    expect((await database.add(1)).pages, 'the log begins anew').to.be.lessThan(10);
+  });
+
+  it('is written back by the thread after changes that share a transaction, too', async () => {
+    const database = open();
+    await Promise.all([1, 2, 3].map(() => database.sql.grouped((run) => run.change(ADD_PAGES, 500))));
+    await eventually(() => database.size().pending === 0);
+    expect(database.faults).to.deep.equal([]);
+  });
+
+  it('stays below 10,000 pages while 30,000 are written without a rest', async () => {
+    const database = open();
+    let largest = 0;
+    for (let written = 0; written < 30_000; written += 250) largest = Math.max(largest, (await database.add(250)).pages);
+    expect(largest).to.be.lessThan(10_000);
+    expect(database.faults).to.deep.equal([]);
+  });
+
+  it('begins anew although writers never rest, as soon as it has 4,000 pages and a checkpoint has ended', async () => {
+    const database = open();
+    let isOver = false;
+    const largest: number[] = [];
+    const writer = (async () => {
+      while (!isOver) {
+        largest.push((await database.add(100)).pages);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    const isSmaller = () => largest.some((pages, index) => pages < (largest[index - 1] ?? 0));
+    await eventually(isSmaller);
+    isOver = true;
+    await writer;
+    expect(Math.max(...largest)).to.be.lessThan(LOG_PAGES.last);
+  });
+
+  it('is gone when the service closes, also while a checkpoint is running', async () => {
+    const database = open();
+    await database.add(3_000);
+    await database.close();
+    expect(readdirSync(folder)).to.deep.equal(['vidimus.sqlite']);
+  });
+
+  it('is found where the database is named by a link', async () => {
+    mkdirSync(join(folder, 'elsewhere'));
+    const link = join(folder, 'elsewhere', 'link.sqlite');
+    symlinkSync(file, link);
+    const database = open({}, link);
+    await database.add(1_500);
+    await eventually(() => database.size().pending === 0);
+    expect(database.faults).to.deep.equal([]);
+  });
+
+  it('is not written to another file that took the name of the database', async () => {
+    const database = open();
+    await database.add(10);
+    const made = join(folder, 'other.sqlite');
+    const other = new (sqliteDriver())(made);
+    other.prepare('create table other (one integer) strict').run();
+    other.close();
+    renameSync(file, join(folder, 'moved.sqlite'));
+    renameSync(made, file);
+    const before = readFileSync(file);
+    await database.add(1_500);
+    await eventually(() => database.faults.length > 0);
+    expect(database.faults[0]).to.include('is another file than the service has open');
+    expect(readFileSync(file).equals(before), 'the other file is as it was').to.equal(true);
+    expect((await database.add(1_500)).pending, 'written back by the commit').to.equal(0);
+  });
+
+  it('is not written to another file whose log took the name of its log', async () => {
+    const database = open();
+    await database.add(10);
+    renameSync(`${file}-wal`, join(folder, 'moved-wal'));
+    await database.add(1_500);
+    await eventually(() => database.faults.length > 0);
+    expect(database.faults[0]).to.include('-wal');
+  });
+
+  it('is written back by commits after the thread failed, and by the thread again later', async () => {
+    const database = open({ program: program('throw new Error("no thread today")') });
+    await database.add(1_500);
+    await eventually(() => database.faults.length > 0);
+    expect(database.faults).to.deep.equal(['no thread today']);
+    expect((await database.add(1_500)).pending).to.equal(0);
+    expect(database.faults, 'it is reported once').to.have.length(1);
+    await database.close();
+
+    const retrying = open({ program: program('throw new Error("no thread today")'), faultPauseMs: 0 });
+    await retrying.add(1_500);
+    while (retrying.faults.length < 2) {
+      await retrying.add(1_500);
+      await pause(5);
+    }
+  });
+
+  it('holds up writers for a bounded time when the thread does not answer', async () => {
+    const silent = program(
+      `import { parentPort } from 'node:worker_threads';
+       parentPort.on('message', (request) => { if (request === 'close') parentPort.close(); });`,
+    );
+    const database = open({ program: silent, maxPauseMs: 1 });
+    let largest = 0;
+    for (let written = 0; written < 24_000; written += 1_000) largest = Math.max(largest, (await database.add(1_000)).pages);
+    expect(largest, 'the last bound').to.be.within(LOG_PAGES.wait, LOG_PAGES.last + 2_000);
+  });
+
+  /** A thread that takes requests and does nothing. */
+  const hanging = program(`import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => {});`);
+
+  it('is written back by commits once the thread has not answered for its time', async () => {
+    const database = open({ program: hanging, maxReplyMs: 1 });
+    await database.add(1_500);
+    await eventually(() => database.faults.length > 0);
+    expect(database.faults).to.deep.equal(['the thread for checkpoints did not answer for 1 ms']);
+    expect((await database.add(1_500)).pending).to.equal(0);
+  });
+
+  it('keeps no service from its end when the thread does not answer', async () => {
+    const database = open({ program: hanging, maxClosingMs: 1 });
+    await database.add(1_500);
+    await database.close();
+    expect(readdirSync(folder)).to.deep.equal(['vidimus.sqlite']);
+  });
+
+  it('lets what waits for a checkpoint be written before the service closes', async () => {
+    const database = open({ program: hanging, maxClosingMs: 1, maxPauseMs: 1 });
+    await database.add(LOG_PAGES.wait + 1_000);
+    const waiting = Array.from({ length: 50 }, () => database.add(1));
+    await database.close();
+    expect(await Promise.all(waiting)).to.have.length(50);
+  });
+
+  it('reports a fault of the thread outside of the request whose commit started it', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const report = () => void seen.push(requests.getStore());
+    const database = open({ program: program('throw new Error("no thread today")'), report });
+    await requests.run('of a tenant', () => database.add(1_500));
+    await eventually(() => seen.length > 0);
+    expect(seen).to.deep.equal([undefined]);
+  });
+
+  it('is written back by a new thread after the first one ended for want of work', async () => {
+    const database = open({ idleMs: 0 });
+    for (let round = 0; round < 3; round++) {
+      await database.add(1_500);
+      // A commit that finds the thread at work leaves its pages to the thread's next run, which a later commit starts.
+      while (database.size().pending >= LOG_PAGES.start) {
+        await pause(5);
+        await database.add(1);
+      }
+    }
+    expect(database.faults).to.deep.equal([]);
+  });
+
+  it('is left to the commits of a program that asked for no thread', async () => {
+    const database = await openDatabase({ url: `sqlite:${file}`, poolSize: 2 });
+    const [row] = await database.all('pragma wal_autocheckpoint');
+    await database.close();
+    expect(Object.values(row ?? {})).to.deep.equal([1_000]);
+  });
+
+  it('is written back by the thread of a service', async () => {
+    const database = await openDatabase({ url: `sqlite:${file}`, poolSize: 2, onCheckpointFault: () => {} });
+    const [row] = await database.all('pragma wal_autocheckpoint');
+    await database.close();
+    expect(Object.values(row ?? {})).to.deep.equal([LOG_PAGES.last]);
+    expect(readdirSync(folder)).to.deep.equal(['vidimus.sqlite']);
+  });
+});

@@ -1,0 +1,324 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { runCommand, runProcess } from '../support/programs.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const MASTER_SECRET = 'a master secret for the tests 0123456789';
+
+/** What every start does first, for a process of its own. */
+const OPEN = `
+  import { MasterCipher } from '${new URL('../../adapters/crypto/cipher.ts', import.meta.url)}';
+  import { OrmStore } from '${new URL('../../adapters/persistence/orm-store.ts', import.meta.url)}';
+  const { MASTER_SECRET, DATABASE_URL: url } = process.env;
+  const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [MASTER_SECRET] }));
+  await store.close();
+`;
+
+type Outcome = { readonly code: number; readonly lines: readonly string[]; readonly errors: string };
+
+async function runVerify(
+  url: string,
+  parameters: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+  run = runCommand,
+): Promise<Outcome> {
+  // Nothing but what says where the database is and what opens it: the rest is not used.
+  const settings = { NODE_ENV: 'production', MASTER_SECRET, DATABASE_URL: url, ...environment };
+  const { code, stdout, stderr } = await run('commands/audit-verify', parameters, settings);
+  return { code, lines: stdout.split('\n').filter((line) => line !== ''), errors: stderr };
+}
+
+for (const kind of databases()) {
+  describe(`npm run audit:verify on ${kind.name}`, () => {
+    let database: TestDatabase | undefined;
+    let service: TestService;
+    let token: string;
+
+    before(async function () {
+      database = await kind.open();
+      if (database === undefined) return this.skip();
+      service = await startTestService({ DATABASE_URL: database.url });
+      ({ token } = await createTenant(service, 'acme'));
+      await createTenant(service, 'bravo');
+    });
+    after(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    /** Beside the service, which goes on. */
+    const verify = (parameters: readonly string[] = [], environment: Readonly<Record<string, string>> = {}): Promise<Outcome> =>
+      runVerify(database?.url ?? '', parameters, environment);
+    const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
+
+    it('ends with 0 and tells where each chain ends, and takes that back later', async () => {
+      const { code, lines, errors } = await runVerify(database?.url ?? '', [], {}, runProcess);
+      expect(code, errors).to.equal(0);
+      expect(lines).to.have.length(3);
+      expect(lines[0]).to.match(/^_service=\d+:\S+$/);
+      expect(lines[1]).to.match(/^acme=7:\S+$/);
+      expect(lines[2]).to.match(/^bravo=7:\S+$/);
+      expect(errors).to.include('3 chains, all are whole');
+      const created = await service.call('POST', '/key-chain', { token, json: { usageType: 'signing' } });
+      expect(created.status).to.equal(201);
+      const expected = lines.flatMap((line) => ['--expect', line]);
+      const later = await verify(expected);
+      expect(later.code, later.errors).to.equal(0);
+      expect(later.lines[1]).to.match(/^acme=8:/);
+      const other = await verify(['--expect', `acme=7:${lines[2]?.split(':')[1]}`]);
+      expect([other.code, other.lines[1]]).to.deep.equal([1, 'acme FAULT unexpected at 7: entry 7 is another one than was expected']);
+      const gone = await verify(['--expect', 'gone=7:hash']);
+      expect([gone.code, gone.lines.at(-1)]).to.deep.equal([
+        1,
+        'gone FAULT removed at 1: there is no such chain, but it has had an entry 7',
+      ]);
+    });
+
+    it('does not take another master secret for a tampered log', async () => {
+      const { code, lines, errors } = await verify([], {
+        MASTER_SECRET: 'another master secret 0123456789abcdef',
+      });
+      expect([code, lines]).to.deep.equal([1, []]);
+      expect(errors).to.include('MASTER_SECRET is not the one that sealed this database');
+    });
+
+    it('does not begin a database that is not there', async () => {
+      const missing = await verify([], { DATABASE_URL: 'sqlite:/nowhere/at-all.sqlite' });
+      expect([missing.code, missing.errors]).to.deep.equal([
+        1,
+        'the audit log was not verified: there is no database /nowhere/at-all.sqlite\n',
+      ]);
+      const empty = await kind.openEmpty();
+      const behind = await verify([], { DATABASE_URL: empty?.url ?? '' });
+      await empty?.drop();
+      expect(behind.code).to.equal(1);
+      expect(behind.errors).to.match(/the database is empty|there is no database/);
+    });
+
+    it('says how it is called, and what is wrong with the call', async () => {
+      const form = 'is not <chain>=<sequence>:<hash>, as this command prints it';
+      for (const [wrong, fault] of [
+        [['--expect'], "Option '--expect <value>' argument missing"],
+        [['--expect', 'acme'], `--expect acme: ${form}`],
+        [['--expect', 'acme=x:hash'], `--expect acme=x:hash: ${form}`],
+        [['acme=7:hash'], "Unexpected argument 'acme=7:hash'"],
+        [['--expected', 'acme=7:hash'], "Unknown option '--expected'"],
+        [['--help'], undefined],
+        [['-h'], undefined],
+      ] as const) {
+        const { code, errors, lines } = await verify(wrong);
+        const usage = 'usage: npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…';
+        const said = [...(fault === undefined ? [] : [fault]), usage, ''];
+        expect([code, lines, errors.split('\n')], wrong.join(' ')).to.deep.equal([2, [], said]);
+      }
+    });
+
+    it('says where it looked for a secret that is missing', async () => {
+      const production = await verify([], { MASTER_SECRET: '' });
+      expect([production.code, production.errors]).to.deep.equal([
+        1,
+        'the audit log was not verified: MASTER_SECRET: is missing; in production it has to stand in the environment\n',
+      ]);
+      const elsewhere = { MASTER_SECRET: '', NODE_ENV: '', DATA_FOLDER: '/nowhere/data' };
+      const { code, errors } = await verify([], elsewhere);
+      expect(code).to.equal(1);
+      expect(errors).to.include('MASTER_SECRET: is missing');
+      expect(errors).to.include('there is no /nowhere/data/secrets.env');
+      expect(errors).to.include('another DATA_FOLDER');
+    });
+
+    it('ends with 1 and names the first entry that is wrong, in each chain', async () => {
+      await tamper(`update audit_entries set actor = 'nobody' where tenant_id = 'acme' and sequence = 3`);
+      await tamper(`delete from audit_entries where tenant_id = 'bravo' and sequence = 7`);
+      const { code, lines, errors } = await verify();
+      expect(code).to.equal(1);
+      expect(lines[0]).to.match(/^_service=/);
+      expect(lines.slice(1)).to.deep.equal([
+        'acme FAULT altered at 3: entry 3 was altered or put there by somebody else, or one before it was taken away',
+        'bravo FAULT truncated at 7: entry 7 is missing at the end',
+      ]);
+      expect(errors).to.include('3 chains, 2 of them not as the service wrote them');
+    });
+  });
+
+  describe(`npm run audit:verify on ${kind.name}, when whole chains were taken away`, () => {
+    let database: TestDatabase;
+    let service: TestService | undefined;
+
+    beforeEach(async function () {
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      await start();
+    });
+    afterEach(async () => {
+      await stop();
+      await database?.drop();
+    });
+
+    const start = async () => {
+      service = await startTestService({ DATABASE_URL: database.url });
+      return service;
+    };
+    const stop = async () => {
+      await service?.close();
+      service = undefined;
+    };
+    const makeTenants = async (...ids: string[]) => {
+      for (const id of ids) await createTenant(service as TestService, id);
+    };
+    const rename = async (id: string) => {
+      const token = await (service as TestService).rootToken();
+      const answer = await service?.call('PATCH', `/tenant/${id}`, { token, json: { name: 'Renamed' } });
+      expect(answer?.status, answer?.text).to.equal(200);
+    };
+    const tamper = (...texts: string[]) =>
+      rawSql(database.url, async (run) => {
+        for (const text of texts) await run(text);
+      });
+    const empty = (where = 'true') => tamper(`delete from audit_entries where ${where}`, `delete from audit_heads where ${where}`);
+    const verify = (...parameters: string[]) => runVerify(database.url, parameters);
+    const beginnings = async () => {
+      const token = await (service as TestService).rootToken();
+      const { body } = await (service as TestService).call('GET', '/audit-log?action=begun', { token });
+      return body as { sequence: number; actor: string; kind: string; changes: unknown }[];
+    };
+
+    it('finds the log of a service begun once, by its first start', async () => {
+      const [only, ...others] = await beginnings();
+      expect(others).to.deep.equal([]);
+      expect(only).to.include({ sequence: 1, actor: 'system', kind: 'audit-log' });
+      expect(only?.changes).to.deep.equal([{ member: 'tenants', after: 0 }]);
+      await makeTenants('acme');
+      await stop();
+      await start();
+      expect(await beginnings()).to.have.length(1);
+      const { code, lines, errors } = await verify();
+      expect([code, lines.length], errors).to.deep.equal([0, 2]);
+      expect(errors).to.not.include('WARNING');
+    });
+
+    it('is begun once by several processes that start at once', async () => {
+      await stop();
+      await empty();
+      const starts = Array.from({ length: 4 }, () =>
+        promisify(execFile)(process.execPath, ['--input-type=module', '--eval', OPEN], {
+          env: { ...process.env, MASTER_SECRET, DATABASE_URL: database.url },
+        }),
+      );
+      await Promise.all(starts);
+      const { code, lines } = await verify();
+      expect([code, lines[0]?.split(':')[0]]).to.deep.equal([0, '_service=1']);
+    });
+
+    const EMPTIED =
+      '_service FAULT removed at 1: the log of the service is empty, although every start of the service begins it: ' +
+      'somebody emptied it, or no service of this release was started on this database yet';
+
+    it('misses the chain of the service', async () => {
+      await makeTenants('acme', 'bravo');
+      await empty(`tenant_id = ''`);
+      const { code, lines } = await verify();
+      expect([code, lines[0], lines.length]).to.deep.equal([1, EMPTIED, 3]);
+    });
+
+    it('misses all chains, also without a tenant', async () => {
+      await empty();
+      expect(await verify()).to.deep.include({ code: 1, lines: [EMPTIED] });
+      await makeTenants('acme');
+      await stop();
+      await empty();
+      expect((await verify()).code).to.equal(1);
+    });
+
+    it('misses them for good when a running service wrote on', async () => {
+      await makeTenants('acme');
+      await empty();
+      await rename('acme');
+      await stop();
+      await start();
+      const { code, lines } = await verify();
+      expect([code, lines[0]]).to.deep.equal([
+        1,
+        '_service FAULT noted at 1: before entry 1 the service found that all entries are missing',
+      ]);
+    });
+
+    it('tells of a log that begins behind the tenants, as after a start on emptied chains', async () => {
+      await makeTenants('acme', 'bravo');
+      const kept = (await verify()).lines;
+      await stop();
+      await empty();
+      await start();
+      const { code, errors } = await verify();
+      expect(code).to.equal(0);
+      expect(errors).to.match(/^_service WARNING the log begins on \d{4}-\S+Z, when there were 2 tenants already\. .*emptied the log/m);
+      const [service_, acme] = kept.map((line) => ['--expect', line]);
+      const expected = await verify(...(service_ ?? []), ...(acme ?? []));
+      expect([expected.code, expected.errors.includes('WARNING')]).to.deep.equal([1, false]);
+      expect(expected.lines.slice(0, 2).map((line) => line.split(' ').slice(0, 3).join(' '))).to.deep.equal([
+        '_service FAULT truncated',
+        'acme FAULT truncated',
+      ]);
+      await makeTenants('charlie');
+      expect((await verify()).code).to.equal(0);
+    });
+
+    it('finds tenants that the new beginning does not know of, although their chains do', async () => {
+      await makeTenants('acme');
+      await stop();
+      await empty(`tenant_id = ''`);
+      await start();
+      const { code, lines, errors } = await verify();
+      expect(code, errors).to.equal(1);
+      expect(lines[1]).to.equal(
+        'acme FAULT unexpected at 1: there is such a tenant, but nobody made it by the log of the service, and that is ' + 'not older',
+      );
+    });
+
+    it('misses a tenant that nobody removed', async () => {
+      await makeTenants('acme', 'bravo');
+      await tamper(`delete from tenants where id = 'acme'`);
+      const left = await verify();
+      const gone =
+        'acme FAULT removed at 1: there is no such tenant, and nobody removed it by the log of the service, which ' +
+        'speaks of it last in entry 2';
+      expect([left.code, left.lines[1]]).to.deep.equal([1, gone]);
+      await empty(`tenant_id = 'acme'`);
+      const { code, lines, errors } = await verify();
+      expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, gone]);
+      expect(errors).to.include('3 chains, 1 of them not as the service wrote them');
+      // What the service itself removes is missed by nobody.
+      const token = await (service as TestService).rootToken();
+      await service?.call('DELETE', '/tenant/bravo', { token });
+      expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);
+    });
+
+    it('misses one that was made again since', async () => {
+      await makeTenants('acme');
+      await tamper(
+        ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map((of) => `delete from ${of} = 'acme'`),
+      );
+      await empty(`tenant_id = 'acme'`);
+      await makeTenants('acme');
+      const { code, lines } = await verify();
+      expect([code, lines[1]]).to.satisfy(
+        ([code, line]: [number, string]) => code === 1 && /^acme FAULT unexpected at 1: the tenant was made again by entry \d+/.test(line),
+      );
+    });
+
+    it('finds a tenant that nobody made', async () => {
+      await makeTenants('acme');
+      await tamper(
+        `create table planted as select * from tenants`,
+        `update planted set id = 'planted'`,
+        `insert into tenants select * from planted`,
+        `drop table planted`,
+      );
+      const { code, lines } = await verify();
+      expect([code, lines[2]?.startsWith('planted FAULT unexpected at 1: there is such a tenant')]).to.deep.equal([1, true]);
+    });
+  });
+}

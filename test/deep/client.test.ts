@@ -1,0 +1,251 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
+import { type Schemas, VidimusClient, VidimusError } from '../../packages/client/src/index.ts';
+import { clientTypes } from '../../tools/write-client-types.ts';
+import { isClientGeneratorHere, makeClient } from '../support/generated-client.ts';
+import { decode, type Held, present } from '../support/present.ts';
+import { cuttingProxy } from '../support/proxies.ts';
+import { newKey, RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const BADGE: Schemas['CredentialConfigurationInput'] = {
+  id: 'badge',
+  config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] },
+  vct: 'urn:acme:badge:1',
+  claims: { name: 'Ada' },
+};
+
+describe('A client that waits for a session', () => {
+  let service: TestService;
+  let tenant: { id: string; token: string };
+  const clientAt = (url: string) => new VidimusClient({ url, accessToken: () => tenant.token });
+  const offer = () =>
+    clientAt(service.address).post('/issuer/offer', {
+      body: {
+        response_type: 'uri',
+        flow: 'pre_authorized_code',
+        credentialConfigurationIds: ['badge'],
+      },
+    });
+  const collect = async (uri: string) => {
+    const wallet = new RawWallet(service, tenant.id);
+    const token = await wallet.accessToken(uri);
+    expect((await wallet.request(token, 'badge', { key: newKey() })).status).to.equal(200);
+  };
+
+  before(async () => {
+    service = await startTestService();
+    tenant = await createTenant(service, 'acme');
+    await clientAt(service.address).post('/issuer/credentials', { body: BADGE });
+  });
+  after(() => service.close());
+
+  it('hears of every status and gets the session that ended', async () => {
+    const { session, uri } = await offer();
+    const statuses: string[] = [];
+    const waiting = clientAt(service.address).waitForSession(session, {
+      onStatus: (status) => {
+        statuses.push(status);
+        if (status === 'active') void collect(uri);
+      },
+    });
+    const ended = await waiting;
+    expect([ended.id, ended.status]).to.deep.equal([session, 'completed']);
+    expect(statuses[0]).to.equal('active');
+    expect(statuses.at(-1)).to.equal('completed');
+  });
+
+  it('gets a session that has ended already, whatever the end', async () => {
+    const client = clientAt(service.address);
+    const { session } = await offer();
+    await client.post('/session/{id}/cancel', { path: { id: session } });
+    const ended = await client.waitForSession(session);
+    expect([ended.status, ended.failure?.code]).to.deep.equal(['failed', 'cancelled']);
+  });
+
+  it('comes back when its connection is cut', async () => {
+    const { session, uri } = await offer();
+    const proxy = await cuttingProxy(service.address);
+    try {
+      let heard: () => void = () => undefined;
+      const first = new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+      const waiting = clientAt(proxy.url).waitForSession(session, { onStatus: () => heard() });
+      await first;
+      proxy.cut();
+      await collect(uri);
+      proxy.mend();
+      expect((await waiting).status).to.equal('completed');
+    } finally {
+      await proxy.end();
+    }
+  });
+
+  it('ends in time and when it is told to, and does not wait for what is not there', async () => {
+    const { session } = await offer();
+    const client = clientAt(service.address);
+    expect((await refusal(client.waitForSession(session, { timeoutMs: 100 }))).code).to.equal('timeout');
+    const leaving = new AbortController();
+    const waiting = client.waitForSession(session, { signal: leaving.signal });
+    leaving.abort(new Error('the user left'));
+    expect(await waiting.catch(({ message }: Error) => message)).to.equal('the user left');
+    expect((await refusal(client.waitForSession('nobody'))).code).to.equal('not_found');
+    const stranger = new VidimusClient({ url: service.address, accessToken: () => 'none' });
+    expect((await refusal(stranger.waitForSession(session))).code).to.equal('unauthenticated');
+  });
+});
+
+describe('A client that waits, of a stream that is not as it should be', () => {
+  let server: Server;
+  let client: VidimusClient;
+  let streams: (string | undefined)[];
+  let reads: number;
+  /** What each attempt to follow gets, the last one for ever. */
+  let answers: ((response: ServerResponse) => void)[];
+  let status: string;
+
+  before(async () => {
+    server = createServer((request, response) => {
+      if (!request.url?.endsWith('/events')) {
+        reads += 1;
+        response.setHeader('Content-Type', 'application/json');
+        response.end(JSON.stringify({ id: 's', status }));
+        return;
+      }
+      streams.push(request.headers['last-event-id'] as string | undefined);
+      const answer = answers.length > 1 ? answers.shift() : answers[0];
+      answer?.(response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    client = new VidimusClient({ url, accessToken: () => 'token' });
+  });
+  beforeEach(() => {
+    [streams, reads, status] = [[], 0, 'active'];
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const stream = (response: ServerResponse) => response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+  const event = (id: number, of: string) => `id: ${id}\ndata: {"id":"s","status":"${of}"}\n\n`;
+
+  it('brings the id of the last event back, and tells no status twice', async () => {
+    const told: string[] = [];
+    answers = [
+      (response) => stream(response).end(event(3, 'active')),
+      (response) => {
+        stream(response).end(event(3, 'active') + event(4, 'fetched'));
+      },
+      (response) => {
+        status = 'completed';
+        stream(response).end(event(5, 'completed'));
+      },
+    ];
+    await client.waitForSession('s', { onStatus: (of) => told.push(of) });
+    expect(streams).to.deep.equal([undefined, '3', '4']);
+    // What is read in between is as old as the answer of the server.
+    expect(told.filter((of, index) => of !== told[index - 1])).to.deep.equal(told);
+    expect(told.at(-1)).to.equal('completed');
+  });
+
+  it('reads events however they are cut and separated', async () => {
+    const told: string[] = [];
+    answers = [
+      async (response) => {
+        stream(response);
+        status = 'failed';
+        const text = `: keep-alive\r\n\r\nid:7\r\ndata:{"id":"s",\r\ndata: "status":"fetched"}\r\n\r\n${event(8, 'failed')}`;
+        for (const character of text) {
+          response.write(character);
+          if (character === '\r') await new Promise((resolve) => setTimeout(resolve, 2));
+        }
+      },
+    ];
+    const ended = await client.waitForSession('s', { onStatus: (of) => told.push(of) });
+    expect([ended.status, told]).to.deep.equal(['failed', ['fetched', 'failed']]);
+  });
+
+  it('reads the session where no stream comes through', async () => {
+    answers = [(response) => response.writeHead(502).end('<h1>Bad Gateway</h1>')];
+    setTimeout(() => {
+      status = 'expired';
+    }, 1_000);
+    expect((await client.waitForSession('s')).status).to.equal('expired');
+    expect([streams.length, reads > 1]).to.deep.equal([1, true]);
+  });
+
+  it('does not keep an event that never ends', async () => {
+    answers = [
+      (response) => {
+        stream(response);
+        for (let index = 0; index < 70; index++) response.write(`data: ${'x'.repeat(1000)}\n`);
+        status = 'completed';
+      },
+    ];
+    expect((await client.waitForSession('s')).status).to.equal('completed');
+  });
+});
+
+async function refusal(call: Promise<unknown>): Promise<VidimusError> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error, String(error)).to.be.instanceOf(VidimusError);
+  return error as VidimusError;
+}
+
+describe('A client that is generated from the API document', () => {
+  let service: TestService;
+
+  before(async function () {
+    if (!isClientGeneratorHere()) this.skip();
+    service = await startTestService();
+  });
+  after(() => service?.close());
+
+  it('compiles strictly and serves a whole issuance and a whole verification', async () => {
+    const client = await makeClient((await service.call('GET', '/openapi.json')).body);
+    try {
+      expect(client.faults).to.equal('');
+      const { wholeRun } = await client.load();
+      let held: Held | undefined;
+      const { seen } = await wholeRun(
+        { address: service.address, ...ROOT },
+        {
+          async collect(tenant, uri) {
+            const wallet = new RawWallet(service, tenant);
+            const holder = newKey();
+            const issued = await wallet.request(await wallet.accessToken(uri), 'badge', { key: holder });
+            expect(issued.status, issued.text).to.equal(200);
+            held = { text: issued.body.credentials[0].credential, holder, session: '' };
+          },
+          async present(uri) {
+            const url = new URL(uri).searchParams.get('request_uri') ?? '';
+            const { text } = await service.call('GET', url);
+            if (held === undefined) throw new Error('nothing was collected');
+            const answer = await present(service, { session: '', uri, url, text, ...decode(text) }, held);
+            expect(answer.status, answer.text).to.equal(200);
+          },
+        },
+      );
+      expect(seen[0]).to.equal('Ada');
+      expect(seen[1]).to.include('CN=');
+    } finally {
+      client.remove();
+    }
+  });
+
+  it('has the types that the published one was made with (npm run client:generate)', () => {
+    const committed = readFileSync(new URL('../../packages/client/src/api.d.ts', import.meta.url), 'utf8');
+    // A difference of nine thousand lines tells nobody anything.
+    const isUpToDate = clientTypes(collectRoutes(service.service.container)) === committed;
+    expect(isUpToDate, 'npm run client:generate').to.equal(true);
+  });
+});

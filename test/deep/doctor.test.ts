@@ -1,0 +1,288 @@
+import { chmodSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { DoctoredService, MASTER, messages } from '../support/doctored-service.ts';
+import { created, trustListBody } from '../support/populated.ts';
+import { endPrograms, runProcess } from '../support/programs.ts';
+import { aServerCertificate } from '../support/server-certificate.ts';
+
+describe('The doctor', () => {
+  let subject: DoctoredService;
+
+  beforeEach(async () => {
+    subject = await DoctoredService.make();
+  });
+  afterEach(async () => {
+    await endPrograms();
+    subject.remove();
+  });
+
+  it('finds nothing wrong with a service that runs, and changes nothing', async () => {
+    await subject.start();
+    await subject.makeTenant();
+    const { code, findings, stdout } = await subject.examine();
+    expect(code, stdout).to.equal(0);
+    expect(findings.filter(({ outcome }) => outcome !== 'ok')).to.deep.equal([]);
+    expect(new Set(findings.map(({ check }) => check))).to.include.keys(
+      ...['settings', 'node', 'memory', 'disk', 'defaults', 'database', 'clock', 'secrets', 'keys', 'lists'],
+      ...['address', 'health', 'well-known', 'proxy'],
+    );
+    const plain = await runProcess('commands/doctor', ['--strict'], subject.environment);
+    expect(plain.code, plain.stdout).to.equal(0);
+    expect(plain.stdout)
+      .to.match(/^ok +settings: /m)
+      .and.to.include('0 faults, 0 warnings');
+  });
+
+  it('names every fault of the settings, and what is misspelt', async () => {
+    const { code, findings } = await subject.examine({
+      PORT: 'many',
+      NODE_ENV: 'production',
+      PUBLIC_URl: 'x',
+    });
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'settings'))
+      .to.include('PORT: ')
+      .and.to.include('PUBLIC_URL: ');
+    const misspelt = await subject.examine({ STATUS_BITZ: '2' }, '--offline');
+    expect(misspelt.code).to.equal(0);
+    expect(messages(misspelt.findings, 'warning', 'settings')).to.include('did you mean STATUS_BITS?');
+    const strict = await subject.examine({ STATUS_BITZ: '2' }, '--offline', '--strict');
+    expect(strict.code).to.equal(1);
+  });
+
+  it('says that nothing was started yet, and makes nothing', async () => {
+    for (const name of ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET']) delete subject.environment[name];
+    const { code, findings } = await subject.examine();
+    expect(code).to.equal(0);
+    expect(messages(findings, 'warning', 'settings')).to.include('no secrets');
+    expect(readdirSync(subject.folder)).to.deep.equal([]);
+  });
+
+  it('reports files of the configuration folder that are not imported, and warnings about others', async () => {
+    const CONFIG_FOLDER = fileURLToPath(new URL('../fixtures/releases/0.1.0/config', import.meta.url));
+    const { code, findings } = await subject.examine({ CONFIG_FOLDER }, '--offline');
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'configuration'))
+      .to.include('narrow/issuance/credentials/hooked.json: claimsWebhook.auth.config.headerName')
+      .and.to.include('not imported: release 0.1.0 accepted it');
+    const folder = fileURLToPath(new URL('../fixtures/releases/2026-11-28/config', import.meta.url));
+    const warned = await subject.examine({ CONFIG_FOLDER: folder }, '--offline');
+    expect(warned.code).to.equal(0);
+    expect(messages(warned.findings, 'warning', 'configuration')).to.include('beta/');
+  });
+
+  it('notices generated secrets that others can read', async () => {
+    for (const name of ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET']) delete subject.environment[name];
+    const service = await subject.start();
+    service.child.kill('SIGTERM');
+    await service.ended;
+    chmodSync(join(subject.folder, 'secrets.env'), 0o644);
+    const { code, findings } = await subject.examine({}, '--offline');
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'settings')).to.include('other accounts');
+  });
+
+  it('notices a secret that does not open the database, and former ones that nothing needs', async () => {
+    const service = await subject.start();
+    await subject.makeTenant();
+    const other = 'another master secret that opens nothing 0123456789';
+    const wrong = await subject.examine({ MASTER_SECRET: other }, '--offline');
+    expect(wrong.code).to.equal(2);
+    expect(messages(wrong.findings, 'fault')).to.include('MASTER_SECRET');
+    expect(wrong.stdout).to.not.include(other);
+    const former = await subject.examine({ MASTER_SECRET: `${other},${MASTER}` }, '--offline');
+    expect(former.code).to.equal(0);
+    expect(messages(former.findings, 'warning', 'secrets')).to.include('still needed');
+    service.child.kill('SIGTERM');
+    await service.ended;
+    const both = { MASTER_SECRET: `${other},${MASTER}` };
+    const resealed = await runProcess('commands/reseal', [], { ...subject.environment, ...both });
+    expect(resealed.code, resealed.stderr).to.equal(0);
+    const over = await subject.examine(both, '--offline');
+    expect(messages(over.findings, 'warning', 'secrets')).to.include('nothing is sealed under the former');
+  });
+
+  it('notices a trust list that nobody has signed in time', async () => {
+    const service = await subject.start();
+    const token = await subject.makeTenant();
+    await created(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
+    const fresh = await subject.examine({}, '--offline');
+    expect(messages(fresh.findings, 'ok', 'lists')).to.equal('none has ended');
+    service.child.kill('SIGTERM');
+    await service.ended;
+    const url = `sqlite:${join(subject.folder, 'vidimus.sqlite')}`;
+    await rawSql(url, (run) => run('update trust_lists set next_update = 1000'));
+    const { code, findings } = await subject.examine({}, '--offline');
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'lists')).to.equal('the trust list "partners" of acme has ended');
+  });
+
+  it('looks at backups', async () => {
+    const backup = join(subject.folder, 'backup.sqlite');
+    const judge = async (...args: string[]) => (await subject.examine({}, '--offline', ...args)).findings.at(-1);
+    expect(await judge('--backup', backup)).to.include({ check: 'backup', outcome: 'fault' });
+    writeFileSync(backup, 'something');
+    expect(await judge('--backup', backup)).to.include({ check: 'backup', outcome: 'ok' });
+    for (const [hours, outcome] of [
+      [30, 'warning'],
+      [400, 'fault'],
+    ] as const) {
+      const at = new Date(Date.now() - hours * 3_600_000);
+      utimesSync(backup, at, at);
+      expect(await judge('--backup', backup), `${hours} hours`).to.include({ check: 'backup', outcome });
+    }
+  });
+
+  describe('on PostgreSQL', () => {
+    let database: TestDatabase | undefined;
+    before(async function () {
+      database = await databases()
+        .find(({ name }) => name === 'postgres')
+        ?.open();
+      if (database === undefined) this.skip();
+    });
+    after(() => database?.drop());
+
+    it('is content with a user that owns the tables, and finds one that does not', async () => {
+      const { url = '' } = database ?? {};
+      const { code, findings, stdout } = await subject.examine({ DATABASE_URL: url }, '--offline');
+      expect(code, stdout).to.equal(0);
+      expect(messages(findings, 'ok', 'database')).to.include('PostgreSQL');
+      const role = `doctor_${Date.now()}`;
+      await rawSql(url, (run) => run(`create role ${role} login password 'word-of-the-role'`));
+      try {
+        const limited = new URL(url);
+        limited.username = role;
+        limited.password = 'word-of-the-role';
+        await rawSql(url, (run) => run(`grant select on all tables in schema public to ${role}`));
+        const bad = await subject.examine({ DATABASE_URL: limited.href }, '--offline');
+        expect(bad.code, bad.stdout).to.equal(2);
+        expect(messages(bad.findings, 'fault', 'database'))
+          .to.include('may make no tables')
+          .and.to.include('may not read and write');
+        expect(bad.stdout).to.not.include('word-of-the-role');
+      } finally {
+        await rawSql(url, (run) => run(`drop owned by ${role}; drop role ${role}`));
+      }
+    });
+
+    it('says of one that is empty, or that is not there, what to do', async () => {
+      const empty = await databases()
+        .find(({ name }) => name === 'postgres')
+        ?.openEmpty();
+      try {
+        const behind = await subject.examine({ DATABASE_URL: empty?.url ?? '' }, '--offline');
+        expect(behind.code, behind.stdout).to.equal(0);
+        expect(messages(behind.findings, 'warning', 'database'))
+          .to.include('is empty')
+          .and.not.to.include('older');
+        await rawSql(empty?.url ?? '', async (run) => {
+          await run('create table schema_migrations (name text, executed_at timestamptz)');
+        });
+        const older = await subject.examine({ DATABASE_URL: empty?.url ?? '' }, '--offline');
+        expect(older.code, older.stdout).to.equal(0);
+        expect(messages(older.findings, 'warning', 'database'))
+          .to.include('of an older release')
+          .and.not.to.include('empty');
+        const absent = await subject.examine({ DATABASE_URL: `${empty?.url}_absent` }, '--offline');
+        expect(absent.code).to.equal(2);
+        expect(messages(absent.findings, 'fault', 'database')).to.include('there is no postgres://');
+      } finally {
+        await empty?.drop();
+      }
+    });
+
+    it('finds a database that takes no writes', async () => {
+      const standby = await databases()
+        .find(({ name }) => name === 'postgres')
+        ?.open();
+      const { url = '' } = standby ?? {};
+      try {
+        const name = new URL(url).pathname.slice(1);
+        await rawSql(url, (run) => run(`alter database ${name} set default_transaction_read_only = on`));
+        const { code, findings } = await subject.examine({ DATABASE_URL: url }, '--offline');
+        expect(code).to.equal(2);
+        expect(messages(findings, 'fault', 'database')).to.include('takes no writes');
+      } finally {
+        await standby?.drop();
+      }
+    });
+  });
+});
+
+describe('The doctor, from outside', () => {
+  let subject: DoctoredService;
+
+  beforeEach(async () => {
+    subject = await DoctoredService.make();
+  });
+  afterEach(async () => {
+    await endPrograms();
+    subject.remove();
+  });
+
+  it('is content behind a proxy that hands on everything, below a path as well', async () => {
+    const address = `${await subject.startProxy()}/vidimus`;
+    await subject.start({ PUBLIC_URL: address });
+    const { code, findings, stdout } = await subject.examine({ PUBLIC_URL: address });
+    expect(code, stdout).to.equal(0);
+    expect(findings.filter(({ outcome }) => outcome === 'fault')).to.deep.equal([]);
+  });
+
+  for (const [what, change, check, words] of [
+    ['takes the token away', { loses: 'authorization' }, 'proxy', 'Authorization does not arrive'],
+    ['keeps well-known documents to itself', { hides: '/.well-known/' }, 'well-known', 'does not reach the service'],
+    ['answers by itself', { hides: '/' }, 'address', 'is not this service'],
+    ['refuses large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
+    ['takes headers of answers away', { losesAnswer: 'x-content-type-options' }, 'proxy', 'answers lose'],
+  ] as const) {
+    it(`finds a proxy that ${what}`, async () => {
+      const address = await subject.startProxy(change);
+      await subject.start({ PUBLIC_URL: address });
+      await subject.makeTenant();
+      const { findings, stdout } = await subject.examine({ PUBLIC_URL: address });
+      const found = findings.filter(({ outcome }) => outcome !== 'ok');
+      expect(messages(found, undefined, check), stdout).to.include(words);
+    });
+  }
+
+  it('finds a certificate that nobody trusts and that ends', async () => {
+    const certificate = await aServerCertificate('localhost');
+    const address = await subject.startProxy({ certificate });
+    await subject.start({ PUBLIC_URL: address });
+    const { code, findings } = await subject.examine({ PUBLIC_URL: address });
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'certificate'))
+      .to.include('do not trust')
+      .and.to.include('ends in 0 days');
+  });
+
+  it('finds processes with another public address, and none at all', async () => {
+    const address = await subject.startProxy();
+    const none = await subject.examine({ PUBLIC_URL: address });
+    expect(messages(none.findings, 'fault', 'address')).to.match(/cannot be reached|is not this service/);
+    await subject.start();
+    const { findings } = await subject.examine({ PUBLIC_URL: address });
+    expect(messages(findings, 'fault', 'address')).to.include('publishes http://localhost:');
+  });
+
+  it('finds a broker and a provider of identities that do not answer', async () => {
+    await subject.start();
+    const dead = `127.0.0.1:${await freePort(createServer)}`;
+    const { code, findings, stdout } = await subject.examine({
+      AMQP_URL: `amqp://user:word-of-the-broker@${dead}`,
+      OIDC: `http://${dead}/realm`,
+      OIDC_CLIENT_ID: 'vidimus',
+      OIDC_CLIENT_SECRET: 'word-of-the-provider',
+    });
+    expect(code).to.equal(2);
+    expect(messages(findings, 'fault', 'broker')).to.include('127.0.0.1');
+    expect(messages(findings, 'fault', 'identity-provider')).to.include(dead);
+    expect(stdout).to.not.match(/word-of-the/);
+  });
+});

@@ -1,0 +1,226 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { MetricsServer } from '../../adapters/system/metrics/metrics-server.ts';
+import { startFailure } from '../../bootstrap/start/start-failure.ts';
+import { freePort } from '../demo/process.ts';
+import { type CollectedSpan, Collector } from '../support/collector.ts';
+import { databases, type TestDatabase } from '../support/databases.ts';
+import { KeptLog } from '../support/kept-log.ts';
+import { sumOf } from '../support/metrics.ts';
+import { Shop } from '../support/present.ts';
+import { startTestService } from '../support/test-service.ts';
+import { callsTo, WorkerService } from '../support/worker-service.ts';
+
+describe('The address for metrics alone', () => {
+  let port: number;
+  let server: MetricsServer;
+  let sockets: Socket[];
+
+  beforeEach(async () => {
+    port = await freePort(createServer);
+    server = await MetricsServer.open({ host: '127.0.0.1', port }, async () => 'some_number 1\n');
+    sockets = [];
+  });
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    await server.close();
+  });
+
+  /** More than there is room for. */
+  const hold = async (first: string) => {
+    for (let i = 0; i < 40; i++) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(first);
+      sockets.push(socket);
+    }
+    await setTimeout(500);
+  };
+  const scraped = async (): Promise<string> => {
+    for (;;) {
+      const text = await fetch(`http://127.0.0.1:${port}/metrics`)
+        .then((response) => response.text())
+        .catch(() => undefined);
+      if (text !== undefined) return text;
+      await setTimeout(200);
+    }
+  };
+
+  for (const [who, first, within] of [
+    ['say nothing', '', 9_000],
+    ['never end what they begin to say', 'GET /metrics HTTP/1.1\r\nHost: a\r\n', 9_000],
+    ['have had their answer and stay', 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n', 2_000],
+  ] as const) {
+    it(`is not held by those who ${who}`, async () => {
+      await hold(first);
+      const began = performance.now();
+      expect(await scraped()).to.equal('some_number 1\n');
+      expect(performance.now() - began).to.be.below(within);
+    });
+  }
+
+  it('says which setting to change when its port is taken', async () => {
+    const failure = await MetricsServer.open({ host: '127.0.0.1', port }, async () => '').catch(startFailure);
+    expect(failure).to.equal(`Vidimus could not start: port ${port} is taken; set METRICS_ADDRESS to another one`);
+  });
+});
+
+const TOKEN = 'a-token-of-whoever-reads-metrics';
+
+const scrape = async (address: string): Promise<string> => {
+  const answer = await fetch(`${address}/metrics`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+  if (answer.status !== 200) throw new Error(`no metrics: ${answer.status}`);
+  return answer.text();
+};
+
+describe('metrics of several workers', () => {
+  let database: TestDatabase | undefined;
+  let service: WorkerService;
+  let own: string;
+
+  before(async function () {
+    database = await databases()
+      .find(({ name }) => name === 'postgres')
+      ?.open();
+    if (database === undefined) return this.skip();
+    const port = await freePort(createServer);
+    own = `http://127.0.0.1:${port}`;
+    const measured = { METRICS_ADDRESS: String(port), METRICS_TOKEN: TOKEN };
+    service = await WorkerService.start({ DATABASE_URL: database.url, LOG_LEVEL: 'info', ...measured });
+  });
+  after(async () => {
+    await service?.stop();
+    await database?.drop();
+  });
+
+  it('are one answer, at the service and at their own address', async () => {
+    // Each over a connection of its own, so that both workers have some.
+    for (let index = 0; index < 20; index++) await callsTo(service.address).call('GET', '/');
+    const labels = { method: 'GET', route: '/', status: '200' };
+    expect(sumOf(await (await fetch(`${own}/metrics`)).text(), 'vidimus_http_requests_total', labels)).to.equal(20);
+    for (let index = 0; index < 4; index++)
+      expect(sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels)).to.equal(20);
+    const text = await scrape(service.address);
+    expect(sumOf(text, 'vidimus_database_connections_limit')).to.equal(10);
+    expect(sumOf(text, 'vidimus_worker_restarts_total')).to.equal(0);
+    expect(text).to.include('nodejs_eventloop_lag_p99_seconds');
+    expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
+  });
+
+  it('become no smaller when a worker ends and another one follows', async () => {
+    const labels = { method: 'GET', route: '/', status: '200' };
+    const counted = async () => sumOf(await scrape(service.address), 'vidimus_http_requests_total', labels);
+    const before = await counted();
+    expect(before).to.be.at.least(20);
+    const [killed] = service.workers;
+    if (killed === undefined) throw new Error('no worker said that it started');
+    process.kill(killed, 'SIGKILL');
+    await service.line(({ msg }) => msg === 'a worker was started anew');
+    expect(await counted()).to.equal(before);
+    await callsTo(service.address).call('GET', '/');
+    expect(await counted()).to.equal(before + 1);
+    expect(sumOf(await scrape(service.address), 'vidimus_worker_restarts_total')).to.equal(1);
+  });
+});
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PARENT = '00f067aa0ba902b7';
+
+describe('traces', () => {
+  let collector: Collector;
+  let log: KeptLog;
+  let shop: Shop;
+
+  before(async () => {
+    collector = await Collector.start();
+    log = new KeptLog();
+    const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.endpoint}/`, LOG_LEVEL: 'info' };
+    shop = await Shop.open({}, () => startTestService(settings));
+    await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
+  });
+  after(async () => {
+    await shop?.close();
+    log.close();
+    await collector.close();
+  });
+
+  const spansOf = async (isIt: (span: CollectedSpan) => boolean): Promise<readonly CollectedSpan[]> => {
+    for (let left = 100; left > 0 && !collector.spans.some(isIt); left--) await setTimeout(100);
+    const found = collector.spans.find(isIt);
+    return collector.spans.filter(({ traceId }) => traceId === found?.traceId);
+  };
+
+  it('go from a request through its use case to the database, and on from the trace of the caller', async () => {
+    const answer = await fetch(`${shop.service.address}/session`, {
+      headers: { Authorization: `Bearer ${shop.token}`, traceparent: `00-${TRACE}-${PARENT}-00` },
+    });
+    expect(answer.status).to.equal(200);
+    const spans = await spansOf(({ traceId, name }) => traceId === TRACE && name === 'GET /session');
+    const of = (name: string) => spans.find((span) => span.name === name);
+    const request = of('GET /session');
+    expect(request).to.include({ parentSpanId: PARENT, status: 0 });
+    expect(request?.attributes).to.include({
+      'http.request.method': 'GET',
+      'http.route': '/session',
+      'http.response.status_code': 200,
+    });
+    const useCase = of('ListSessions');
+    expect(useCase?.parentSpanId).to.equal(request?.spanId);
+    expect(of('store sessions')?.parentSpanId).to.equal(useCase?.spanId);
+  });
+
+  it('go on to the backend of a tenant, with signatures and outgoing calls as their parts', async () => {
+    let told: string | undefined;
+    shop.backend.on('/told', (response, { headers }) => {
+      told = headers['traceparent'] as string | undefined;
+      response.end();
+    });
+    const held = await shop.issue();
+    expect((await shop.present(await shop.ask('told'), held)).status).to.equal(200);
+    const spans = await spansOf(({ name }) => name === 'webhook');
+    const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(told ?? '') ?? [];
+    const webhook = spans.find(({ name }) => name === 'webhook');
+    expect(traceId).to.equal(webhook?.traceId);
+    expect(spanId).to.equal(webhook?.spanId);
+    expect(spans.find(({ name }) => name === 'outgoing POST')?.parentSpanId).to.equal(webhook?.spanId);
+    expect(spans.map(({ name }) => name)).to.include('POST /:tenant/response/:requestId');
+    const signing = await spansOf(({ name }) => name === 'kms sign');
+    expect(signing.find(({ name }) => name === 'kms sign')?.attributes).to.include({ provider: 'local' });
+  });
+
+  it('are found from lines of the log', async () => {
+    const before = log.lines(shop.service).length;
+    await shop.call('GET', '/session');
+    await setTimeout(20);
+    const [line] = log.lines(shop.service).slice(before);
+    const traceId = line?.['traceId'] as string;
+    expect(traceId).to.match(/^[0-9a-f]{32}$/);
+    expect((await spansOf((span) => span.traceId === traceId)).map(({ name }) => name)).to.include('GET /session');
+  });
+
+  it('say nothing of persons, tokens and addresses, and nothing that strangers make up', async () => {
+    const invented = await fetch(`${shop.service.address}/invented-name/nonce`, {
+      method: 'POST',
+      headers: {
+        traceparent: `00-${'0'.repeat(32)}-${PARENT}-01`,
+        tracestate: 'invented=1',
+        baggage: 'invented=1',
+      },
+    });
+    expect(invented.status).to.equal(404);
+    await spansOf(({ attributes }) => attributes['http.response.status_code'] === 404);
+    expect(collector.spans.length).to.be.greaterThan(20);
+    expect(collector.text).to.not.match(/Ada|eyJ|invented|told|acme|shop-admin/);
+  });
+});
+
+describe('a service whose collector does not answer', () => {
+  it('answers as before, and ends in time', async () => {
+    const service = await startTestService({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
+    expect((await service.call('GET', '/')).status).to.equal(200);
+    const began = performance.now();
+    await service.close();
+    expect(performance.now() - began).to.be.lessThan(5_000);
+  });
+});

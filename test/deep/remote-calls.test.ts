@@ -1,0 +1,385 @@
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { expect } from 'chai';
+import { CallQueue } from '../../adapters/remote/call-queue.ts';
+import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
+import { RemoteError, type RemoteFault } from '../../application/ports/remote.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
+import { aServerCertificate } from '../support/server-certificate.ts';
+
+const NAMES: Readonly<Record<string, string>> = {
+  'lists.example': '127.0.0.1',
+  'moved.example': '127.0.0.1',
+  'inside.example': '127.0.0.2',
+};
+
+type Heard = {
+  readonly host: string | undefined;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+};
+
+describe('Redirects of what is fetched', () => {
+  const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2_000, maxBytes: 1_024 } as const;
+  const FOLLOWING = { ...GET, followsRedirects: true } as const;
+
+  const heard: Heard[] = [];
+  const servers: Server[] = [];
+  const clients: GuardedHttpClient[] = [];
+  const pages: Record<string, RequestListener> = {};
+  let port: number;
+  let inside: number;
+
+  const client = (...allow: readonly string[]) => {
+    const resolve = async (host: string) => {
+      const address = NAMES[host];
+      return address === undefined ? [] : [{ address, family: 4 }];
+    };
+    const made = new GuardedHttpClient({ allow, resolve });
+    clients.push(made);
+    return made;
+  };
+  const listen = async (server: Server, host: string) => {
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    return (server.address() as AddressInfo).port;
+  };
+  const answer: RequestListener = (request, response) => {
+    const { url: path = '', headers } = request;
+    heard.push({ host: headers.host?.split(':')[0], path, headers });
+    (pages[path] ?? ((_request, other) => other.writeHead(404).end()))(request, response);
+  };
+  const moves = (path: string, location: string | undefined, status = 302) => {
+    pages[path] = (_request, response) => response.writeHead(status, location === undefined ? {} : { location }).end('elsewhere');
+  };
+  const at = (path: string, host = 'lists.example') => `http://${host}:${port}${path}`;
+  const outcome = async (made: GuardedHttpClient, url: string, options: object = {}) => {
+    try {
+      return (await made.request(url, { ...FOLLOWING, ...options })).body.toString();
+    } catch (error) {
+      if (error instanceof RemoteError) return error.fault;
+      throw error;
+    }
+  };
+
+  before(async () => {
+    port = await listen(createServer(answer), '127.0.0.1');
+    inside = await listen(createServer(answer), '127.0.0.2');
+    pages['/list'] = (_request, response) => response.end('the list');
+    pages['/secret'] = (_request, response) => response.end('secret');
+  });
+  beforeEach(() => {
+    heard.length = 0;
+  });
+  after(async () => {
+    await Promise.all(clients.map((each) => each.close()));
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  for (const status of [301, 302, 303, 307, 308]) {
+    it(`are followed by ${status}, to a path and to another host`, async () => {
+      moves('/relative', 'list#part', status);
+      moves('/absolute', at('/list', 'moved.example'), status);
+      expect(await outcome(client('127.0.0.1/32'), at('/relative'))).to.equal('the list');
+      expect(await outcome(client('127.0.0.1/32'), at('/absolute'))).to.equal('the list');
+      expect(heard.map(({ host, path }) => `${host}${path}`)).to.deep.equal([
+        ...['lists.example/relative', 'lists.example/list'],
+        ...['lists.example/absolute', 'moved.example/list'],
+      ]);
+    });
+  }
+
+  it('are followed three times and no more', async () => {
+    moves('/one', '/list');
+    moves('/two', '/one');
+    moves('/three', '/two');
+    moves('/four', '/three');
+    expect(await outcome(client('127.0.0.1/32'), at('/three'))).to.equal('the list');
+    heard.length = 0;
+    expect(await outcome(client('127.0.0.1/32'), at('/four'))).to.equal('redirected');
+    expect(heard).to.have.length(4);
+  });
+
+  it('end where they began: nobody is asked twice', async () => {
+    moves('/self', '/self#again');
+    moves('/there', '/back');
+    moves('/back', at('/there'));
+    expect(await outcome(client('127.0.0.1/32'), at('/self'))).to.equal('redirected');
+    expect(await outcome(client('127.0.0.1/32'), at('/there'))).to.equal('redirected');
+    expect(heard.map(({ path }) => path)).to.deep.equal(['/self', '/there', '/back']);
+  });
+
+  it('are not followed by who does not say so, nor with what was posted', async () => {
+    moves('/moved', '/list');
+    expect(await outcome(client('127.0.0.1/32'), at('/moved'), { followsRedirects: false })).to.equal('redirected');
+    expect(await outcome(client('127.0.0.1/32'), at('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
+    expect(heard).to.have.length(2);
+  });
+
+  it('lead nowhere with another status, without an address, or with one that is none', async () => {
+    moves('/choices', '/list', 300);
+    moves('/proxy', '/list', 305);
+    moves('/lost', undefined);
+    moves('/odd', 'http://[');
+    moves('/long', `/list?${'x'.repeat(2_048)}`);
+    for (const path of ['/choices', '/proxy', '/lost', '/odd', '/long'])
+      expect(await outcome(client('127.0.0.1/32'), at(path)), path).to.equal('redirected');
+    expect(heard).to.have.length(5);
+  });
+
+  it('never lead to an address that may not be called, which hears nothing', async () => {
+    for (const [index, location] of [
+      `http://127.0.0.2:${inside}/secret`,
+      `http://inside.example:${inside}/secret`,
+      `http://0x7f000002:${inside}/secret`,
+      `//127.0.0.2:${inside}/secret`,
+      'http://169.254.169.254/latest/meta-data/',
+      'file:///etc/passwd',
+      'gopher://lists.example/',
+      `http://user:password@lists.example:${port}/list`,
+    ].entries()) {
+      moves(`/hop${index}`, location);
+      moves(`/before${index}`, `/hop${index}`);
+      expect(await outcome(client('127.0.0.1/32'), at(`/hop${index}`)), location).to.equal('refused_address');
+      expect(await outcome(client('127.0.0.1/32'), at(`/before${index}`)), location).to.equal('refused_address');
+    }
+    expect(heard.filter(({ path }) => path === '/secret' || path === '/list')).to.deep.equal([]);
+  });
+
+  it('lead where the tenant may call, and nobody else', async () => {
+    moves('/inside', `http://127.0.0.2:${inside}/secret`);
+    const made = client('127.0.0.1/32', 'acme=127.0.0.2/32');
+    expect(await outcome(made, at('/inside'))).to.equal('secret');
+    expect(await outcome(made, at('/inside'), { tenantId: 'globex' })).to.equal('refused_address');
+  });
+
+  it('take nothing along but what is accepted', async () => {
+    moves('/moved', at('/list', 'moved.example'));
+    const headers = { accept: 'text/plain', authorization: 'Bearer secret', cookie: 'a=b', 'x-key': 'k' };
+    expect(await outcome(client('127.0.0.1/32'), at('/moved'), { headers })).to.equal('the list');
+    const [first, second] = heard.map((each) => each.headers);
+    expect(first).to.include(headers);
+    expect(second).to.include({ accept: 'text/plain', 'accept-encoding': 'identity' });
+    expect(second).to.not.have.any.keys('authorization', 'cookie', 'x-key', 'referer');
+  });
+
+  it('have one time for all, and one size', async () => {
+    const slowly: RequestListener = (request, response) => {
+      const location = request.url === '/slow' ? '/slower' : '/slowest';
+      const later = () => (request.url === '/slowest' ? response.end('the list') : response.writeHead(302, { location }).end());
+      setTimeout(later, 150);
+    };
+    for (const path of ['/slow', '/slower', '/slowest']) pages[path] = slowly;
+    expect(await outcome(client('127.0.0.1/32'), at('/slow'))).to.equal('the list');
+    const start = performance.now();
+    expect(await outcome(client('127.0.0.1/32'), at('/slow'), { timeoutMs: 250 })).to.equal('timeout');
+    expect(performance.now() - start).to.be.lessThan(400);
+    pages['/endless'] = (_request, response) => {
+      response.writeHead(302, { location: '/list' });
+      const timer = setInterval(() => response.write(Buffer.alloc(4_096)), 1);
+      response.on('close', () => clearInterval(timer));
+    };
+    expect(await outcome(client('127.0.0.1/32'), at('/endless'))).to.equal('the list');
+    expect(await outcome(client('127.0.0.1/32'), at('/endless'), { maxBytes: 4 })).to.equal('too_large');
+  });
+
+  it('give their places back: many of one tenant end, and the next call goes through', async () => {
+    moves('/many', '/list');
+    moves('/circle', '/circle');
+    const made = client('127.0.0.1/32');
+    const outcomes = await Promise.all(Array.from({ length: 60 }, (_, index) => outcome(made, at(index % 2 === 0 ? '/many' : '/circle'))));
+    expect(outcomes.filter((each) => each === 'the list')).to.have.length(30);
+    expect(outcomes.filter((each) => each === 'redirected')).to.have.length(30);
+    expect(await outcome(made, at('/list'))).to.equal('the list');
+  });
+
+  it('do not leave https, and may lead to it', async () => {
+    const { key, cert } = await aServerCertificate('lists.example');
+    setDefaultCACertificates([...getCACertificates('default'), cert]);
+    const secure = await listen(createSecureServer({ key, cert }, answer) as unknown as Server, '127.0.0.1');
+    moves('/down', at('/list'));
+    moves('/up', `https://lists.example:${secure}/list`);
+    moves('/up-and-down', `https://lists.example:${secure}/down`);
+    const made = client('127.0.0.1/32');
+    expect(await outcome(made, at('/up'))).to.equal('the list');
+    heard.length = 0;
+    for (const url of [`https://lists.example:${secure}/down`, at('/up-and-down')]) {
+      for (const isSigned of [true, false]) expect(await outcome(made, url, { isSigned }), url).to.equal('refused_address');
+    }
+    expect(heard.filter(({ path }) => path === '/list')).to.deep.equal([]);
+  });
+
+  it('tell nobody by their words where they lead', async () => {
+    moves('/token', '/token?key=secret');
+    moves('/token?key=secret', `http://127.0.0.2:${inside}/path?key=secret`);
+    const error = await client('127.0.0.1/32')
+      .request(at('/token'), FOLLOWING)
+      .catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(RemoteError).with.property('message').that.not.contains('secret');
+  });
+});
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Sends until the connection is closed. */
+const endless: RequestListener = (_request, response) => {
+  const timer = setInterval(() => response.write(Buffer.alloc(16_384)), 2);
+  response.on('close', () => clearInterval(timer));
+};
+
+const answers: Record<string, RequestListener> = {
+  '/silent': () => {},
+  '/endless': endless,
+  '/moved': (request, response) => endless(request, response.writeHead(302, { location: '/x' }) as never),
+  '/failed': (request, response) => endless(request, response.writeHead(500) as never),
+  '/refused': (_request, response) => response.writeHead(400).end('why'),
+  '/here': (_request, response) => response.end('here'),
+};
+
+describe('Calls of several tenants', () => {
+  const GET = { method: 'GET', timeoutMs: 1500, maxBytes: 64 * 1024 } as const;
+
+  let server: Server;
+  let url: (path: string) => string;
+  let client: GuardedHttpClient;
+  const sockets = new Set<Socket>();
+
+  beforeEach(async () => {
+    server = createServer((request, response) => answers[request.url ?? '']?.(request, response));
+    server.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    url = (path) => `http://127.0.0.1:${port}${path}`;
+    client = new GuardedHttpClient({ allow: ['127.0.0.1/32'] });
+  });
+  afterEach(async () => {
+    server.closeAllConnections();
+    await client.close();
+    server.close();
+  });
+
+  async function outcome(tenantId: string, path: string, more = {}): Promise<RemoteFault | number> {
+    try {
+      return (await client.request(url(path), { ...GET, tenantId, ...more })).status;
+    } catch (error) {
+      if (error instanceof RemoteError) return error.fault;
+      throw error;
+    }
+  }
+  const many = (count: number, tenantId: string, path: string) => Array.from({ length: count }, () => outcome(tenantId, path));
+
+  it('wait for nobody else when the path of one hangs at the origin of all', async () => {
+    const hanging = many(200, 'noisy', '/silent');
+    await pause(100);
+    const start = performance.now();
+    expect(await Promise.all(many(100, 'quiet', '/here'))).to.deep.equal(Array(100).fill(200));
+    expect(performance.now() - start).to.be.lessThan(1_000);
+    expect(sockets.size).to.be.at.most(64);
+    const outcomes = await Promise.all(hanging);
+    expect(outcomes.filter((each) => each === 'busy')).to.have.length(200 - 32 - 96);
+    expect(outcomes.filter((each) => each === 'timeout')).to.have.length(32 + 96);
+  });
+
+  it('find a place where others hang with all that an origin gets', async () => {
+    const noisy = Array.from({ length: 10 }, (_, index) => many(32, `noisy-${index}`, '/silent')).flat();
+    await pause(150);
+    expect(sockets.size).to.be.at.most(257);
+    const start = performance.now();
+    expect(await Promise.all(many(10, 'quiet', '/here'))).to.deep.equal(Array(10).fill(200));
+    expect(performance.now() - start).to.be.lessThan(1_000);
+    await Promise.all(noisy);
+  });
+
+  it('leave no connection behind that somebody still sends to', async () => {
+    expect(await outcome('acme', '/moved')).to.equal('redirected');
+    expect(await outcome('acme', '/failed')).to.equal(500);
+    expect(await outcome('acme', '/endless')).to.equal('too_large');
+    expect(await outcome('acme', '/endless', { maxBytes: 10_000_000, timeoutMs: 200 })).to.equal('timeout');
+    expect(await outcome('acme', '/silent', { timeoutMs: 100 })).to.equal('timeout');
+    await pause(100);
+    expect(sockets.size).to.equal(0);
+  });
+
+  it('read what comes with an error only where it is wanted, and keep the connection', async () => {
+    const refused = await client.request(url('/refused'), { ...GET, tenantId: 'acme' });
+    expect(refused.body).to.have.length(0);
+    await pause(20);
+    const wanted = await client.request(url('/refused'), { ...GET, tenantId: 'acme', readsErrors: true });
+    expect(wanted.body.toString()).to.equal('why');
+    expect(sockets.size).to.equal(1);
+  });
+
+  it('hold no more than their share of bytes', async () => {
+    const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: PATIENCE_MS };
+    const outcomes = Promise.all(Array.from({ length: 4 }, () => outcome('noisy', '/endless', large)));
+    expect(await outcome('quiet', '/here')).to.equal(200);
+    expect(await outcomes).to.include('busy');
+  });
+});
+
+describe('CallQueue', () => {
+  const open = () => new CallQueue({ slots: 4, slotsOfParty: 3, waitingOfParty: 2, waiting: 3 });
+  const call = () => new AbortController();
+
+  it('admits the party that holds the fewest slots', async () => {
+    const queue = open();
+    const order: string[] = [];
+    const [first] = await Promise.all([
+      queue.enter('a', call()),
+      queue.enter('a', call()),
+      queue.enter('b', call()),
+      queue.enter('b', call()),
+    ]);
+    const late = ['a', 'a', 'b'].map((party) =>
+      queue.enter(party, call()).then((leave) => {
+        order.push(party);
+        return leave;
+      }),
+    );
+    await pause(1);
+    expect(order).to.deep.equal([]);
+    first?.();
+    const leave = await late[0];
+    leave?.();
+    await Promise.all(late.slice(1, 2));
+    expect(order.slice(0, 2)).to.deep.equal(['a', 'a']);
+  });
+
+  it('gives a waiting call the slot of the oldest call of the largest party', async () => {
+    const queue = open();
+    const calls = [call(), call(), call()];
+    for (const each of calls) await queue.enter('a', each);
+    await queue.enter('b', call());
+    await queue.enter('c', call());
+    expect(calls.map(({ signal }) => signal.aborted)).to.deep.equal([true, false, false]);
+    expect(queue.heldCount).to.equal(4);
+  });
+
+  it('is idle after all calls left, were aborted or were refused', async () => {
+    const queue = open();
+    const inside = [await queue.enter('a', call()), await queue.enter('a', call()), await queue.enter('a', call())];
+    const waiting = call();
+    const vain = queue.enter('a', waiting).catch((error: unknown) => error);
+    const second = call();
+    const other = queue.enter('a', second);
+    await expectBusy(queue.enter('a', call()));
+    waiting.abort(new Error('no time'));
+    expect(await vain).to.have.property('message', 'no time');
+    for (const leave of inside) leave();
+    (await other)();
+    for (const leave of inside) leave();
+    expect(queue.isIdle).to.equal(true);
+  });
+
+  async function expectBusy(entering: Promise<unknown>): Promise<void> {
+    expect(await entering.catch((error: unknown) => error)).to.include({ fault: 'busy' });
+  }
+});

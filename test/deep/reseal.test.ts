@@ -1,0 +1,301 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import { expect } from 'chai';
+import { MasterCipher } from '../../adapters/crypto/cipher.ts';
+import { AUDIT_LOG } from '../../adapters/persistence/audit-keys.ts';
+import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { credentialBody, offerBody, type Populated, populate } from '../support/populated.ts';
+import { runProcess } from '../support/programs.ts';
+import { newKey, RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
+
+const FORMER = 'the secret that sealed everything so far';
+const PRESENT = 'the secret that seals from now on 0123456';
+const [FORMER_ID] = new MasterCipher({ masterSecrets: [FORMER] }).keyIds;
+
+/** Every text of the database that is sealed under the former secret, by its table and column. */
+function leftUnder(url: string): Promise<string[]> {
+  return rawSql(url, async (run) => {
+    const isSqlite = url.startsWith('sqlite:');
+    const names = isSqlite
+      ? await run(`select name from sqlite_master where type = 'table'`)
+      : await run(`select tablename as name from pg_tables where schemaname = current_schema()`);
+    const found = new Set<string>();
+    for (const { name } of names) {
+      for (const row of await run(`select * from "${name}"`)) {
+        for (const [column, value] of Object.entries(row)) {
+          const text = typeof value === 'string' ? value : JSON.stringify(value);
+          if (text?.includes(`v1.${FORMER_ID}.`)) found.add(`${name}.${column}`);
+        }
+      }
+    }
+    return [...found];
+  });
+}
+
+/** What it said of its passes: never more than there were, such as 1 of 0. */
+function expectCounts(said: string): void {
+  const told = said.split('\n').filter((line) => line.includes('sealed anew'));
+  expect(told, said).to.not.deep.equal([]);
+  for (const line of told) {
+    const [, done, pending] = /^(\d+)(?: of (\d+))? sealed anew$/.exec(line) ?? [];
+    expect(Number(done), line).to.be.within(1, Number(pending ?? done));
+  }
+}
+
+for (const kind of databases()) {
+  describe(`sealing anew on ${kind.name}`, () => {
+    let database: TestDatabase;
+    let service: TestService;
+    let shop: Populated;
+    const start = (secrets: string) => startTestService({ DATABASE_URL: database.url, MASTER_SECRET: secrets });
+    const reseal = (secrets: string) => runProcess('commands/reseal', [], { DATABASE_URL: database.url, MASTER_SECRET: secrets });
+    const issued = async () => {
+      const token = await service.token('acme-admin', adminSecret);
+      const offer = await service.call('POST', '/issuer/offer', {
+        token,
+        json: {
+          response_type: 'uri',
+          flow: 'pre_authorized_code',
+          credentialConfigurationIds: [shop.ids.credential],
+        },
+      });
+      const wallet = new RawWallet(service, 'acme');
+      const answer = await wallet.request(await wallet.accessToken(offer.body.uri), shop.ids.credential, {
+        key: newKey(),
+      });
+      return answer.status;
+    };
+    let adminSecret = '';
+
+    before(async function () {
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+      service = await start(FORMER);
+      shop = await populate(service, 'acme');
+      // A secret that waits to be picked up is sealed, too.
+      const made = await service.call('POST', '/client', {
+        token: shop.token,
+        json: { clientId: 'waiting', roles: ['presentation:request'] },
+      });
+      expect(made.status, made.text).to.equal(201);
+      const rotated = await service.call('POST', '/client/acme-admin/rotate-secret', {
+        token: await service.rootToken(),
+      });
+      adminSecret = rotated.body.secret;
+      await service.close();
+    });
+    after(async () => {
+      await service?.close();
+      await database?.drop();
+    });
+
+    it('says what to do while there is one secret', async () => {
+      const ended = await reseal(FORMER);
+      expect(ended.code).to.equal(1);
+      expect(ended.stderr).to.include('Put the new one in front');
+    });
+
+    it('leaves nothing under the former secret, beside a service that works', async () => {
+      expect(await leftUnder(database.url)).to.include.members(['key_chains.body', 'sessions.request']);
+      service = await start(`${PRESENT},${FORMER}`);
+      let isOver = false;
+      const statuses = new Set<number>();
+      const load = (async () => {
+        while (!isOver) statuses.add(await issued());
+      })();
+      const ended = await reseal(`${PRESENT},${FORMER}`);
+      isOver = true;
+      await load;
+      expect(ended.code, ended.stderr).to.equal(0);
+      expect(ended.stdout).to.include('can be taken out of MASTER_SECRET');
+      expectCounts(ended.stderr);
+      expect([...statuses]).to.deep.equal([200]);
+      expect(await leftUnder(database.url)).to.deep.equal([]);
+      await service.close();
+    });
+
+    it('seals a key anew whose key chain was changed before', async function () {
+      const OTHER = 'the secret that comes after the present one 01';
+      const other = await kind.open();
+      if (other === undefined) return this.skip();
+      const begin = (secrets: string) => startTestService({ DATABASE_URL: other.url, MASTER_SECRET: secrets });
+      let second = await begin(PRESENT);
+      await populate(second, 'acme');
+      const { body } = await second.call('POST', '/client/acme-admin/rotate-secret', {
+        token: await second.rootToken(),
+      });
+      await second.close();
+      second = await begin(`${OTHER},${PRESENT}`);
+      let token = await second.token('acme-admin', body.secret);
+      const chains = (await second.call('GET', '/key-chain', { token })).body;
+      for (const { id } of chains) {
+        // The row is sealed anew by this, but not what it holds.
+        const changed = await second.call('PATCH', `/key-chain/${id}`, {
+          token,
+          json: { description: 'new' },
+        });
+        expect(changed.status, changed.text).to.equal(200);
+      }
+      const ended = await runProcess('commands/reseal', [], {
+        DATABASE_URL: other.url,
+        MASTER_SECRET: `${OTHER},${PRESENT}`,
+      });
+      expect(ended.code, ended.stderr).to.equal(0);
+      expectCounts(ended.stderr);
+      await second.close();
+      second = await begin(OTHER);
+      try {
+        token = await second.token('acme-admin', body.secret);
+        for (const { id } of chains) {
+          const csr = await second.call('POST', `/key-chain/${id}/csr`, { token, json: {} });
+          expect(csr.status, csr.text).to.equal(200);
+        }
+      } finally {
+        await second.close();
+        await other.drop();
+      }
+    });
+
+    it('lets the service, its keys and its audit log go on without the former secret', async () => {
+      service = await start(PRESENT);
+      expect(await issued()).to.equal(200);
+      const session = await service.call('GET', `/session/${shop.ids.verification}`, {
+        token: await service.token('acme-admin', adminSecret),
+      });
+      expect(session.status, session.text).to.equal(200);
+      const waiting = await service.call('GET', '/client/waiting/secret', {
+        token: await service.token('acme-admin', adminSecret),
+      });
+      expect(waiting.status, waiting.text).to.equal(200);
+      await service.close();
+      const environment = { DATABASE_URL: database.url, MASTER_SECRET: PRESENT };
+      const verified = await runProcess('commands/audit-verify', [], environment);
+      expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
+    });
+
+    it('has the former secret back where a service seals with it again', async () => {
+      await (await start(`${FORMER},${PRESENT}`)).close();
+      const refused = await start(PRESENT).then(
+        async (started) => started.close(),
+        (error: Error) => error.message,
+      );
+      expect(refused).to.match(/not all of those that did/);
+    });
+  });
+}
+
+describe('a former master secret', () => {
+  it('knows the transaction codes of offers that were made under it', async () => {
+    const database = await databases()[0]?.open();
+    if (database === undefined) throw new Error('SQLite is always there');
+    const start = (MASTER_SECRET: string) => startTestService({ DATABASE_URL: database.url, MASTER_SECRET });
+    const first = await start(FORMER);
+    const { token } = await createTenant(first, 'acme');
+    const post = (path: string, json: object) => first.call('POST', path, { token, json });
+    await post('/issuer/credentials', credentialBody('card', 'signing'));
+    const codes: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const { uri } = (await post('/issuer/offer', { ...offerBody('card'), tx_code: '402917' })).body;
+      codes.push(await new RawWallet(first, 'acme').code(uri));
+    }
+    await first.close();
+    const redeem = (at: TestService, code: string, txCode: string) => new RawWallet(at, 'acme').redeem(code, { tx_code: txCode });
+    const second = await start(`${PRESENT},${FORMER}`);
+    expect((await redeem(second, codes[0] ?? '', '000000')).body.error).to.equal('invalid_grant');
+    expect((await redeem(second, codes[0] ?? '', '402917')).status).to.equal(200);
+    await second.close();
+    const third = await start(`${FORMER},${PRESENT}`);
+    expect((await redeem(third, codes[1] ?? '', '402917')).status).to.equal(200);
+    await third.close();
+    await database.drop();
+  });
+
+  it('signs no tokens: who found it cannot make one that counts', async () => {
+    const former = await startTestService({ MASTER_SECRET: FORMER });
+    const token = await former.rootToken();
+    await former.close();
+    const service = await startTestService({ MASTER_SECRET: `${PRESENT},${FORMER}` });
+    expect((await service.call('GET', '/tenant', { token })).status).to.equal(401);
+    await service.close();
+  });
+
+  it('is not needed for the account of the operator, whose tokens end with its own secret', async () => {
+    const first = await startTestService({ MASTER_SECRET: FORMER });
+    const token = await first.rootToken();
+    expect((await first.call('GET', '/tenant', { token })).status).to.equal(200);
+    await first.close();
+    const service = await startTestService({
+      MASTER_SECRET: FORMER,
+      AUTH_CLIENT_ID: ROOT.clientId,
+      AUTH_CLIENT_SECRET: 'another-secret-of-root',
+    });
+    expect((await service.call('GET', '/tenant', { token })).status).to.equal(401);
+    await service.close();
+  });
+});
+
+/** Alters the actor of the newest entry of the tenant `other`, with codes made under a key of one's own. */
+function forge(url: string, mac: (text: string) => string): Promise<void> {
+  return rawSql(url, async (run) => {
+    const rows = await run(`select * from audit_entries where tenant_id = 'other' order by sequence desc limit 2`);
+    const [last, before] = rows as Record<string, string>[];
+    if (last === undefined || before === undefined) throw new Error('no entries');
+    const { sequence, at, action, kind, target, detail } = last;
+    const entry = ['vidimus audit entry 1', 'other', Number(sequence), Number(at), 'forged', action, kind, target, detail, before['hash']];
+    const hash = mac(JSON.stringify(entry));
+    const seal = mac(JSON.stringify(['vidimus audit head 1', 'other', Number(sequence), hash]));
+    await run(`update audit_entries set actor = 'forged', hash = '${hash}' where tenant_id = 'other' and sequence = ${sequence}`);
+    await run(`update audit_heads set hash = '${hash}', seal = '${seal}' where tenant_id = 'other'`);
+  });
+}
+
+for (const kind of databases()) {
+  describe(`a former secret that somebody still has on ${kind.name}`, () => {
+    let database: TestDatabase;
+    beforeEach(async function () {
+      const opened = await kind.open();
+      if (opened === undefined) return this.skip();
+      database = opened;
+    });
+    afterEach(() => database?.drop());
+    const start = (secrets: string) => startTestService({ DATABASE_URL: database.url, MASTER_SECRET: secrets });
+    const command = (name: string, secrets: string) =>
+      runProcess(`commands/${name}`, [], { DATABASE_URL: database.url, MASTER_SECRET: secrets });
+
+    it('is not given up while a process seals under it, whichever order the command was given', async () => {
+      const late = await start(`${FORMER},${PRESENT}`);
+      await populate(late, 'acme');
+      const refused = await command('reseal', `${PRESENT},${FORMER}`);
+      expect(refused.code, refused.stdout).to.equal(1);
+      expect(refused.stderr).to.match(/still being sealed under a former secret/);
+      const outcome = await start(PRESENT).then(
+        async (service) => service.close().then(() => 'started'),
+        () => 'refused',
+      );
+      expect(outcome, 'a start without it').to.equal('refused');
+      await late.close();
+      const done = await command('reseal', `${PRESENT},${FORMER}`);
+      expect(done.code, done.stderr).to.equal(0);
+      await (await start(PRESENT)).close();
+    });
+
+    it('forges no entry of the audit log that the present one wrote', async () => {
+      const first = await start(FORMER);
+      await populate(first, 'acme');
+      await first.close();
+      expect((await command('reseal', `${PRESENT},${FORMER}`)).code).to.equal(0);
+      const second = await start(PRESENT);
+      await populate(second, 'other');
+      await second.close();
+      expect((await command('audit-verify', PRESENT)).code).to.equal(0);
+      // Who found the former secret, and may write to the database, alters the newest entry of a tenant made since.
+      const [id] = new MasterCipher({ masterSecrets: [FORMER] }).keyIds;
+      const root = Buffer.from(hkdfSync('sha256', FORMER, Buffer.alloc(0), 'vidimus/mac', 32));
+      const key = Buffer.from(hkdfSync('sha256', root, '', AUDIT_LOG, 32));
+      const mac = (text: string) => `${id}.${createHmac('sha256', key).update(text).digest('base64url')}`;
+      await forge(database.url, mac);
+      expect((await command('audit-verify', PRESENT)).code).to.equal(1);
+    });
+  });
+}

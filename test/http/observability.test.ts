@@ -1,0 +1,333 @@
+import { createServer } from 'node:net';
+import { expect } from 'chai';
+import { freePort } from '../demo/process.ts';
+import { KeptLog, type LogLine } from '../support/kept-log.ts';
+import { samplesOf, sumOf } from '../support/metrics.ts';
+import { type Held, Shop } from '../support/present.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
+import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
+
+const TOKEN = 'a-token-of-whoever-reads-metrics';
+
+const scrape = async (address: string): Promise<string> => {
+  const answer = await fetch(`${address}/metrics`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+  if (answer.status !== 200) throw new Error(`no metrics: ${answer.status}`);
+  return answer.text();
+};
+
+describe('metrics', () => {
+  describe('of a service that measures', () => {
+    let shop: Shop;
+
+    before(async () => {
+      shop = await Shop.open({}, () => startTestService({ METRICS_TOKEN: TOKEN }));
+    });
+    after(() => shop.close());
+    const read = () => scrape(shop.service.address);
+
+    it('are for whoever has the token, and for no client', async () => {
+      const { address } = shop.service;
+      const asked = async (headers: Record<string, string>) => (await fetch(`${address}/metrics`, { headers })).status;
+      expect(await asked({})).to.equal(401);
+      expect(await asked({ Authorization: `Bearer ${await shop.service.rootToken()}` })).to.equal(401);
+      expect(await asked({ Authorization: TOKEN })).to.equal(401);
+      const answer = await fetch(`${address}/metrics`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+      expect(answer.status).to.equal(200);
+      expect(answer.headers.get('content-type')).to.equal('text/plain; version=0.0.4; charset=utf-8');
+      expect(answer.headers.get('cache-control')).to.equal('no-store');
+    });
+
+    it('count requests by their route, method and status, and say how long they took', async () => {
+      const labels = { method: 'GET', route: '/session/:id' };
+      const before = await read();
+      await shop.call('GET', '/session/6f9619ff-8b86-4011-b42d-00c04fc964ff');
+      await shop.call('GET', '/session/6f9619ff-8b86-4011-b42d-00c04fc964fe');
+      const after = await read();
+      const grown = (name: string, more: object = {}) =>
+        sumOf(after, name, { ...labels, ...more }) - sumOf(before, name, { ...labels, ...more });
+      expect(grown('vidimus_http_requests_total', { status: '404' })).to.equal(2);
+      expect(grown('vidimus_http_request_duration_seconds_count')).to.equal(2);
+      expect(after).to.not.include('6f9619ff');
+    });
+
+    it('count sessions by kind, outcome and failure code, signatures, webhooks and outgoing calls', async () => {
+      await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told` } });
+      shop.backend.on('/told', (response) => response.end());
+      const before = await read();
+      const held = await shop.issue();
+      expect((await shop.present(await shop.ask('told'), held)).status).to.equal(200);
+      shop.backend.on('/told', (response) => response.writeHead(503).end());
+      expect((await shop.present(await shop.ask('told'), held)).status).to.equal(400);
+      const after = await read();
+      const grown = (name: string, labels: Record<string, string> = {}) =>
+        sumOf(after, `vidimus_${name}`, labels) - sumOf(before, `vidimus_${name}`, labels);
+      const session = (kind: string, outcome: string, code = '') => grown('sessions_total', { kind, outcome, code });
+      expect(session('issuance', 'opened')).to.equal(1);
+      expect(session('issuance', 'completed')).to.equal(1);
+      expect(session('verification', 'opened')).to.equal(2);
+      expect(session('verification', 'completed')).to.equal(1);
+      expect(session('verification', 'failed', 'webhook_failed')).to.equal(1);
+      expect(grown('webhooks_total', { outcome: 'delivered' })).to.equal(1);
+      expect(grown('webhooks_total', { outcome: 'bad_status' })).to.equal(1);
+      expect(grown('outgoing_requests_total', { outcome: 'answered' })).to.equal(2);
+      expect(grown('signatures_total', { provider: 'local', outcome: 'signed' })).to.be.at.least(3);
+      expect(grown('signature_duration_seconds_count')).to.be.at.least(3);
+      expect(after, 'no tenant').to.not.match(/tenant="/);
+      expect(after, 'nothing of persons, and no address').to.not.match(/Ada|told|127\.0\.0\.1/);
+    });
+
+    it('say what works, what ends, and what lists, caches, jobs, connections and the process come to', async () => {
+      const text = await read();
+      expect(sumOf(text, 'vidimus_health_part_up', { part: 'database' })).to.equal(1);
+      expect(sumOf(text, 'vidimus_job_last_success_timestamp_seconds', { task: 'measure' })).to.be.above(1e9);
+      expect(sumOf(text, 'vidimus_cache_bytes', { cache: 'configurations' })).to.be.above(0);
+      expect(sumOf(text, 'vidimus_http_connections')).to.be.above(0);
+      expect(sumOf(text, 'nodejs_eventloop_lag_p99_seconds')).to.be.above(0);
+      expect(sumOf(text, 'process_resident_memory_bytes')).to.be.above(0);
+      expect(sumOf(text, 'vidimus_draining')).to.equal(0);
+    });
+
+    it('stay as many, whatever addresses, methods and names strangers make up', async () => {
+      const before = samplesOf(await read()).length;
+      for (let batch = 0; batch < 10; batch++) {
+        const calls = Array.from({ length: 100 }, (_, index) => {
+          const name = `n${batch}x${index}`;
+          const path = [`/${name}`, `/${name}/nonce`, `/${name}/.well-known/openid-credential-issuer`][index % 3];
+          const method = ['GET', 'POST', 'PROPFIND', 'MKCOL'][index % 4] ?? 'GET';
+          return fetch(shop.service.address + path, { method }).then((answer) => answer.arrayBuffer());
+        });
+        await Promise.all(calls);
+      }
+      const text = await read();
+      expect(text).to.not.match(/n\d+x\d+|PROPFIND/);
+      expect(samplesOf(text).length - before).to.be.lessThan(300);
+    });
+  });
+
+  it('tell so many tenants apart, and no more', async () => {
+    const service = await startTestService({ METRICS_TOKEN: TOKEN, METRICS_TENANTS: '2' });
+    try {
+      for (const id of ['acme', 'bank', 'city', 'dome']) {
+        const { token } = await createTenant(service, id);
+        await service.call('POST', '/issuer/credentials', {
+          token,
+          json: { id: 'card', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' } },
+        });
+        await service.call('POST', '/issuer/offer', {
+          token,
+          json: { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
+        });
+      }
+      const text = await scrape(service.address);
+      const counts = ['acme', 'bank', 'city', 'others'].map((tenant) =>
+        sumOf(text, 'vidimus_sessions_total', { tenant, outcome: 'opened' }),
+      );
+      expect(counts).to.deep.equal([1, 1, 0, 2]);
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('are nowhere without a setting', async () => {
+    const service = await startTestService();
+    expect((await service.call('GET', '/metrics')).status).to.equal(404);
+    await service.close();
+  });
+
+  it('have an address of their own, which answers nothing else', async () => {
+    const port = await freePort(createServer);
+    const service: TestService = await startTestService({ METRICS_ADDRESS: `127.0.0.1:${port}` });
+    const own = `http://127.0.0.1:${port}`;
+    const statuses = [];
+    for (const path of ['/metrics', '/', '/health']) statuses.push((await fetch(own + path)).status);
+    statuses.push((await fetch(`${own}/metrics`, { method: 'POST' })).status);
+    statuses.push((await service.call('GET', '/metrics')).status);
+    expect(statuses).to.deep.equal([200, 404, 404, 404, 404]);
+    expect(await (await fetch(`${own}/metrics`)).text()).to.include('vidimus_info{version=');
+    await service.close();
+    expect(await fetch(own).catch(() => 'refused')).to.equal('refused');
+  });
+});
+
+describe('the log', () => {
+  let log: KeptLog;
+  let shop: Shop;
+  let held: Held;
+
+  before(async () => {
+    log = new KeptLog();
+    shop = await Shop.open({}, () => startTestService({ LOG_LEVEL: 'info' }));
+    held = await shop.issue();
+    await shop.configure({ id: 'told', webhook: { url: `${shop.backend.url}/told?secret=query` } });
+  });
+  after(async () => {
+    await shop.close();
+    log.close();
+  });
+
+  /** What was written meanwhile. */
+  const linesOf = async (work: () => Promise<unknown>): Promise<readonly LogLine[]> => {
+    const before = log.lines(shop.service).length;
+    await work();
+    // A request's own line comes once its answer was sent.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return log.lines(shop.service).slice(before);
+  };
+  const warnings = (lines: readonly LogLine[]) => lines.filter(({ level }) => level === 'warn');
+
+  it('says tenant, client and session in the line of a request that has them', async () => {
+    const asked = await shop.ask();
+    const [line] = await linesOf(() => shop.call('GET', `/session/${asked.session}`));
+    expect(line).to.include({
+      msg: 'request',
+      route: '/session/:id',
+      tenantId: 'shop',
+      clientId: 'shop-admin',
+      sessionId: asked.session,
+    });
+    const [offered] = await linesOf(() => shop.ask());
+    expect(offered?.['sessionId'], 'of the session that it made').to.be.a('string');
+    const [fetched] = await linesOf(() => shop.service.call('GET', asked.url));
+    expect(fetched).to.include({ tenantId: 'shop', sessionId: asked.session });
+    expect(fetched).to.not.have.property('clientId');
+    const [listed] = await linesOf(() => shop.call('GET', '/session'));
+    expect(listed).to.not.have.property('sessionId');
+  });
+
+  it('says in every line of a request which route it is of, and whose, also where it is refused at the door', async () => {
+    const asked = await shop.ask();
+    const wrong = { ...held, holder: (await shop.issue()).holder };
+    const lines = await linesOf(() => shop.present(asked, wrong));
+    expect(lines.length).to.be.greaterThan(1);
+    for (const line of lines) {
+      expect(line, JSON.stringify(line)).to.include({
+        route: '/:tenant/response/:requestId',
+        tenantId: 'shop',
+        sessionId: asked.session,
+      });
+      expect(line['requestId']).to.equal(lines[0]?.['requestId']);
+      expect(line, 'nobody collects traces').to.not.have.property('traceId');
+    }
+    const form = { grant_type: 'client_credentials', client_id: 'shop-admin', client_secret: 'wrong' };
+    for (const line of await linesOf(() => shop.service.call('POST', '/oauth2/token', { form })))
+      expect(line).to.include({ route: '/oauth2/token', tenantId: 'shop', clientId: 'shop-admin' });
+    const [unauthenticated] = await linesOf(() => shop.service.call('GET', '/session', { token: 'eyJ.a.token' }));
+    expect(unauthenticated).to.include({ route: '/session', status: 401, code: 'unauthenticated' });
+    expect(JSON.stringify(unauthenticated)).to.not.include('eyJ');
+  });
+
+  it('warns of a presentation that is refused, with the reason and the session, and nothing of the person', async () => {
+    const asked = await shop.ask();
+    const wrong = { ...held, holder: (await shop.issue()).holder };
+    const lines = await linesOf(() => shop.present(asked, wrong));
+    const [warning] = warnings(lines);
+    expect(warning).to.include({ tenantId: 'shop', sessionId: asked.session });
+    expect(warning?.['reason']).to.include('kb_signature');
+    expect(warning?.['requestId']).to.be.a('string');
+    expect(JSON.stringify(lines)).to.not.match(/Ada|eyJ/);
+  });
+
+  it('warns of a wallet that gets nothing, with the reason and the session', async () => {
+    const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
+    const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const token = await wallet.accessToken(body.uri);
+    const [warning] = warnings(await linesOf(() => wallet.request(token, 'card', { nonce: 'invented' })));
+    expect(warning).to.include({ tenantId: 'acme', code: 'invalid_nonce', sessionId: body.session });
+    expect(warning?.['reason']).to.be.a('string');
+    expect(JSON.stringify(warning)).to.not.include(token);
+    await shop.call('POST', `/session/${body.session}/cancel`, undefined, shop.acme.token);
+    const [late] = warnings(await linesOf(() => wallet.request(token, 'card')));
+    expect(late).to.include({ tenantId: 'acme', sessionId: body.session });
+  });
+
+  it('names the session of a code and of a token that are refused', async () => {
+    const json = {
+      ...{ response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] },
+      tx_code: '4711',
+    };
+    const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const code = await wallet.code(body.uri);
+    const [wrong] = warnings(await linesOf(() => wallet.redeem(code, { tx_code: '0815' })));
+    expect(wrong).to.include({ code: 'invalid_grant', sessionId: body.session });
+    const tokens = (await wallet.redeem(code, { tx_code: '4711' })).body;
+    const other = new RawWallet(shop.service, 'acme');
+    const [stolen] = warnings(await linesOf(() => other.refresh(tokens.refresh_token)));
+    expect(stolen).to.include({ code: 'invalid_grant', sessionId: body.session });
+    const [unknown] = warnings(await linesOf(() => wallet.request(tokens.access_token, 'nothing')));
+    expect(unknown).to.include({ sessionId: body.session });
+  });
+
+  it('names the client whose secret was wrong, and no name that nobody has', async () => {
+    const ask = async (client_id: string) => {
+      const form = { grant_type: 'client_credentials', client_id, client_secret: 'not-the-secret' };
+      const found = warnings(await linesOf(() => shop.service.call('POST', '/oauth2/token', { form })));
+      expect(found).to.have.length(1);
+      expect(found[0]).to.include({ msg: 'a client was refused', code: 'invalid_client' });
+      expect(JSON.stringify(found)).to.not.include('not-the-secret');
+      return found[0];
+    };
+    expect(await ask('shop-admin')).to.include({ tenantId: 'shop', clientId: 'shop-admin' });
+    expect(await ask('a-password-typed-here')).to.not.have.property('clientId');
+  });
+
+  it('says that a user declined, and that an offer gave what it may', async () => {
+    const json = { response_type: 'uri', flow: 'authorization_code', credentialConfigurationIds: ['card'] };
+    const { body } = await shop.call('POST', '/issuer/offer', json, shop.acme.token);
+    const wallet = new RawWallet(shop.service, 'acme');
+    const requestUri = await wallet.push(body.uri, 'card');
+    const lines = await linesOf(() => wallet.decide(requestUri, 'deny'));
+    const [declined] = lines.filter(({ msg }) => msg === 'a wallet gets no code');
+    expect(declined).to.include({ tenantId: 'acme', sessionId: body.session, code: 'access_denied' });
+
+    const once = { id: 'once', config: { format: 'dc+sd-jwt' }, claims: { name: 'Ada' }, maxIssuances: 1 };
+    await shop.call('POST', '/issuer/credentials', once, shop.acme.token);
+    const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['once'] };
+    const made = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+    const token = await wallet.accessToken(made.body.uri);
+    expect((await wallet.request(token, 'once')).status).to.equal(200);
+    const [full] = warnings(await linesOf(() => wallet.request(token, 'once')));
+    expect(full).to.include({ sessionId: made.body.session, reason: 'maxIssuances of once (1) is used up' });
+  });
+
+  it('says why a claims webhook gave nothing, and names no claim', async () => {
+    const claimsWebhook = { url: `${shop.backend.url}/claims` };
+    const configuration = {
+      ...{ id: 'asked', config: { format: 'dc+sd-jwt' }, claimsWebhook },
+      schema: { type: 'object', properties: { age: { type: 'integer' } }, additionalProperties: false },
+    };
+    await shop.call('POST', '/issuer/credentials', configuration, shop.acme.token);
+    const offer = {
+      response_type: 'uri',
+      flow: 'pre_authorized_code',
+      credentialConfigurationIds: ['asked'],
+    };
+    const ask = async (): Promise<readonly LogLine[]> => {
+      const { body } = await shop.call('POST', '/issuer/offer', offer, shop.acme.token);
+      const wallet = new RawWallet(shop.service, 'acme');
+      const token = await wallet.accessToken(body.uri);
+      const found = warnings(await linesOf(() => wallet.request(token, 'asked')));
+      for (const line of found) expect(line).to.include({ tenantId: 'acme', sessionId: body.session });
+      return found;
+    };
+    shop.backend.on('/claims', (response) => response.writeHead(503).end());
+    const down = await ask();
+    expect(down[0]).to.include({ msg: 'claims webhook failed', reason: 'bad_status' });
+    expect(down[1]).to.include({ code: 'credential_request_denied' });
+    expect(down[1]?.['reason']).to.include('503');
+    shop.backend.on('/claims', (response) => response.end(JSON.stringify({ asked: { name: 'Ada' } })));
+    const [unfit] = await ask();
+    expect(unfit?.['reason']).to.equal('the claims do not fit the schema; failure of the session says where');
+    expect(JSON.stringify(unfit)).to.not.match(/Ada|"name"/);
+  });
+
+  it('warns of a webhook that fails, without its query', async () => {
+    shop.backend.on('/told?secret=query', (response) => response.writeHead(503).end());
+    const asked = await shop.ask('told');
+    const found = warnings(await linesOf(() => shop.present(asked, held)));
+    const failed = found.find(({ msg }) => msg === 'presentation webhook failed');
+    expect(failed).to.include({ tenantId: 'shop', sessionId: asked.session, reason: 'bad_status' });
+    expect(JSON.stringify(found)).to.not.match(/secret=query|Ada/);
+  });
+});

@@ -1,0 +1,231 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { bareEnvironment } from './compile-cache.ts';
+import { PATIENCE_MS } from './patience.ts';
+import type { Ended } from './programs.ts';
+
+/** A request that a page shows: the line above the JSON, and the JSON. */
+export type PageRequest = { readonly method: string; readonly path: string; readonly text: string };
+export type DocsPage = { readonly text: string; readonly requests: readonly PageRequest[] };
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/g;
+
+/** A page of `docs/`, on which every JSON is the body of a request. @param least requests that it has. */
+export function readPage(name: string, least = 3): DocsPage {
+  const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+  const all = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
+  const requests = all.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
+  expect(requests, `${name}: requests among all JSON`)
+    .to.have.length([...text.matchAll(/^```json$/gm)].length)
+    .and.length.at.least(least);
+  return { text, requests };
+}
+
+/** What stands in the blocks of a language, in their order. */
+export function blocksOf({ text }: DocsPage, language: string): readonly string[] {
+  return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, of, block = '']) => (of === language ? [block] : []));
+}
+
+/** @param pem takes the place of the certificates that the page only hints at. */
+export function withCertificate(text: string, pem: string): string {
+  return text.replace(CERTIFICATE, JSON.stringify(pem).slice(1, -1));
+}
+
+export function expectNamed({ text }: DocsPage, members: readonly string[]): void {
+  for (const member of members) expect(text, member).to.match(new RegExp(`["\`]${member}["\`]`));
+}
+
+/** Runs a backend of a page as a process of its own; it listens at the port when this resolves. */
+export async function startScript(code: string, port: number, environment: Readonly<Record<string, string>> = {}): Promise<ChildProcess> {
+  const started = spawn(process.execPath, ['--input-type=module'], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+    env: { ...process.env, ...environment },
+  });
+  started.stdin?.end(code.replace('8080', String(port)));
+  while (!(await isListening(port))) {
+    if (started.exitCode !== null) throw new Error('a script of the page does not run');
+    await delay(20);
+  }
+  return started;
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const STOP_MS = 10_000;
+/** What the service would write to, or what is not of the project. */
+const OWN = /^(data|dist|coverage|\.git|.*\.log)$/;
+
+/** What stands on a page in a frame, with the name on the line above. */
+export type Block = {
+  readonly section: string;
+  readonly name: string;
+  readonly language: string;
+  readonly text: string;
+};
+
+/** All frames of a page of `docs/`, in their order. */
+export function framesOf(page: string): readonly Block[] {
+  const blocks: Block[] = [];
+  let section = '';
+  const found = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
+  for (const [, heading, name = '', language = '', text = ''] of found) {
+    // A line of a shell script may look like a heading; those are within frames, which are taken as a whole.
+    if (heading !== undefined) section = heading;
+    else blocks.push({ section, name, language, text });
+  }
+  return blocks;
+}
+
+type Settings = {
+  /** What is elsewhere in a test. */
+  readonly instead: Readonly<Record<string, string>>;
+  /** Of the one who types, beside what every program needs. */
+  readonly environment: Readonly<Record<string, string>>;
+};
+
+/**
+ * Somebody who types the commands of a page into one shell, in a folder with the files of the project. `npm start` at the
+ * end of a frame starts the service, or starts it anew.
+ */
+export class Terminal {
+  readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-docs-'));
+  /** What the service wrote since it was started. */
+  log = '';
+  readonly #instead: Settings['instead'];
+  readonly #kill = () => this.#endAll();
+  #environment: Readonly<Record<string, string | undefined>>;
+  #service: ChildProcess | undefined;
+
+  constructor({ instead, environment }: Settings) {
+    this.#instead = instead;
+    for (const name of readdirSync(ROOT).filter((each) => !OWN.test(each))) {
+      symlinkSync(join(ROOT, name), join(this.folder, name));
+    }
+    const home = { HOME: this.folder, npm_config_update_notifier: 'false', DRAIN_SECONDS: '0' };
+    this.#environment = { ...bareEnvironment(), ...home, ...environment };
+    process.once('exit', this.#kill);
+  }
+
+  /** A text of the page as it is here. */
+  here(text: string): string {
+    return Object.entries(this.#instead).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+  }
+
+  write(name: string, text: string): void {
+    const file = join(this.folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, this.here(text));
+  }
+
+  /** @param address of the service, which answers when this resolves if it was started. */
+  async type(text: string, address: string): Promise<Ended> {
+    const lines = this.here(text).split('\n');
+    const starts = lines.at(-1) === 'npm start';
+    const ended = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
+    if (starts && ended.code === 0) {
+      await this.stop();
+      await this.#start(address);
+    }
+    return ended;
+  }
+
+  /** The service ends as it does when somebody restarts it. */
+  async stop(): Promise<void> {
+    const service = this.#service;
+    if (service === undefined) return;
+    const ended = new Promise((resolve) => service.once('exit', resolve));
+    if (service.exitCode === null) {
+      service.kill('SIGTERM');
+      const timer = setTimeout(() => this.#endAll(), STOP_MS);
+      await ended;
+      clearTimeout(timer);
+    }
+    this.#service = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    process.off('exit', this.#kill);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Variables that the commands export are there for the next ones. */
+  #run(script: string): Promise<Ended> {
+    const kept = join(this.folder, '.environment');
+    const whole = `set -e\n${script}\nenv -0 > '${kept}'`;
+    return new Promise((resolve) => {
+      const options = { cwd: this.folder, env: this.#environment };
+      execFile('sh', ['-c', whole], options, (error, stdout, stderr) => {
+        const code = error === null ? 0 : Number(error.code);
+        if (code === 0) this.#environment = readEnvironment(kept);
+        resolve({ code, stdout, stderr });
+      });
+    });
+  }
+
+  async #start(address: string): Promise<void> {
+    this.log = '';
+    const service = spawn('npm', ['start'], {
+      cwd: this.folder,
+      env: { ...this.#environment, HOST: '127.0.0.1', PORT: new URL(address).port },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own, to be ended with all that it started.
+      detached: true,
+    });
+    this.#service = service;
+    for (const stream of [service.stdout, service.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        this.log += chunk.toString();
+      });
+    }
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await answers(address))) {
+      if (service.exitCode !== null || performance.now() > deadline) {
+        this.#endAll();
+        throw new Error(`the service did not start:\n${this.log}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+  }
+
+  #endAll(): void {
+    try {
+      if (this.#service?.pid !== undefined) process.kill(-this.#service.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+function readEnvironment(file: string): Readonly<Record<string, string>> {
+  const entries = readFileSync(file, 'utf8').split('\0').filter(Boolean);
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const end = entry.indexOf('=');
+      return [entry.slice(0, end), entry.slice(end + 1)];
+    }),
+  );
+}
+
+async function answers(address: string): Promise<boolean> {
+  try {
+    return (await fetch(`${address}/health`)).ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { Failure } from '../../domain/shared/failure.ts';
+
+/** What comes of `work`, or the code of the failure that it ends with; anything else that is thrown fails the test. */
+export function outcomeOf<T>(work: () => T): T | string {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Failure) return error.code;
+    throw error;
+  }
+}
+
+/** The code of the failure that `work` ends with, or `taken`. */
+export function codeOf(work: () => unknown): string {
+  return String(
+    outcomeOf(() => {
+      work();
+      return 'taken';
+    }),
+  );
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: results of any shape
+type Result = Record<string, any>;
+
+const HASH = /^[\w-]{43}$/;
+
+/** What was presented, without who signed it: what has values names its issuer, and nothing else does. */
+export function withoutIssuers(credentials: unknown): Result[] {
+  return (credentials as Result[]).map(({ issuer, ...result }) => {
+    expect(issuer !== undefined, 'an issuer beside values alone').to.equal(result['values'] !== undefined);
+    for (const one of [issuer ?? []].flat()) {
+      expect(one.subject).to.be.a('string').and.not.equal('');
+      expect(
+        [one.fingerprint, one.anchor].every((text) => HASH.test(text)),
+        JSON.stringify(one),
+      ).to.equal(true);
+    }
+    if (Array.isArray(issuer)) expect(issuer, 'one for each').to.have.length(result['values'].length);
+    return result;
+  });
+}

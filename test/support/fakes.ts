@@ -1,0 +1,68 @@
+import type { Container } from 'inversify';
+import { NodeCertificates } from '../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../adapters/crypto/signatures.ts';
+import { XmlTrustedLists } from '../../adapters/xml/xml-trusted-lists.ts';
+import { PruneAuditLog } from '../../application/audit/prune-audit-log.ts';
+import { TellFallen } from '../../application/issuance/tell-fallen.ts';
+import { FollowWallets } from '../../application/oauth/follow-wallets.ts';
+import { AuthorizationServers, type TokenAnswer } from '../../application/ports/authorization-servers.ts';
+import { FinishDeliveries } from '../../application/sessions/finish-deliveries.ts';
+import { FulfilRevocations } from '../../application/status-lists/fulfil-revocations.ts';
+import { InlineTrustLists } from '../../application/trust-lists/open-list.ts';
+import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
+import type { JsonObject } from '../../domain/shared/json.ts';
+
+/** Opens trust lists of either format in the thread of the test. */
+export function inlineTrustLists(): InlineTrustLists {
+  return new InlineTrustLists({
+    signatures: new NodeSignatures(),
+    certificates: new NodeCertificates(),
+    xmlTrustedListReader: new XmlTrustedLists(),
+  });
+}
+
+export const UPSTREAM = 'https://login.example';
+
+/** A provider where everybody logs in as Ada. A test that needs another answer replaces the method. */
+export class FakeAuthorizationServers extends AuthorizationServers {
+  metadata: ServerMetadata = {
+    issuer: UPSTREAM,
+    authorizationEndpoint: `${UPSTREAM}/authorize`,
+    tokenEndpoint: `${UPSTREAM}/token`,
+    jwksUri: `${UPSTREAM}/jwks`,
+    userinfoEndpoint: undefined,
+    clientAuthenticationMethods: ['client_secret_basic'],
+    namesItselfInResponses: true,
+  };
+  claims: JsonObject = { sub: 'ada', given_name: 'Ada' };
+  override async discover(): Promise<ServerMetadata> {
+    return this.metadata;
+  }
+  override async verifyToken() {
+    return { type: 'at+jwt', algorithm: 'ES256', claims: this.claims } as const;
+  }
+  override async exchangeCode(): Promise<TokenAnswer> {
+    return { idToken: 'the ID token', accessToken: undefined };
+  }
+  override async logInAsClient(): Promise<void> {}
+  override async verifyIdToken(): Promise<JsonObject> {
+    return this.claims;
+  }
+  override async readOwnAccessToken(): Promise<undefined> {}
+  override async readUserinfo(): Promise<JsonObject | undefined> {
+    return undefined;
+  }
+}
+
+/** For jobs that are wired by hand: no credential follows its wallet, no person's are to be revoked, and nobody died in a call. */
+export function nothingFollowed(container: Container): void {
+  const follow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
+  container.bind(FollowWallets).toConstantValue(follow as unknown as FollowWallets);
+  const fulfil = { execute: async () => 0 } as unknown as FulfilRevocations;
+  container.bind(FulfilRevocations).toConstantValue(fulfil);
+  const finish = { execute: async () => 0 } as unknown as FinishDeliveries;
+  container.bind(FinishDeliveries).toConstantValue(finish);
+  const prune = { execute: async () => ({ last: undefined, gone: 0 }) } as unknown as PruneAuditLog;
+  container.bind(PruneAuditLog).toConstantValue(prune);
+  container.bind(TellFallen).toConstantValue({ execute: async () => 0 } as unknown as TellFallen);
+}

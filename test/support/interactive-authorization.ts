@@ -1,0 +1,341 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import { CompactEncrypt, importJWK } from 'jose';
+import { Backend } from './backend.ts';
+import { Browser, type Visit } from './chained-world.ts';
+import { type Held, issue, QUERY } from './present.ts';
+import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, type HolderKey, makeJwt, now, RawWallet } from './raw-wallet.ts';
+import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
+
+/** The names of the draft by the three forms that it had. */
+export type Wire = {
+  readonly name: string;
+  readonly presentation: string;
+  readonly web: string;
+  readonly responseMode: string;
+  readonly prefix: string;
+  readonly required: { readonly status: number; readonly type: string; readonly rest: object };
+  readonly codeMember: string;
+  readonly done: object;
+  readonly sessionError: string;
+};
+
+const EARLIER = {
+  responseMode: 'iae_post',
+  prefix: 'iae:',
+  required: { status: 200, type: 'type', rest: { status: 'require_interaction' } },
+  codeMember: 'code',
+  done: { status: 'ok' },
+  sessionError: 'invalid_request',
+} as const;
+export const CURRENT: Wire = {
+  name: 'the current text',
+  presentation: 'urn:openid:dcp:ia:openid4vp_presentation',
+  web: 'urn:openid:dcp:ia:auth_via_web',
+  responseMode: 'ia_post',
+  prefix: 'ia:',
+  required: {
+    status: 401,
+    type: 'interaction_type_required',
+    rest: { error: 'insufficient_authorization' },
+  },
+  codeMember: 'authorization_code',
+  done: {},
+  sessionError: 'invalid_session',
+};
+export const WIRES: readonly Wire[] = [
+  CURRENT,
+  {
+    ...EARLIER,
+    name: 'the draft of spring 2026',
+    presentation: 'urn:openid:dcp:iae:openid4vp_presentation',
+    web: 'urn:openid:dcp:iae:redirect_to_web',
+  },
+  { ...EARLIER, name: 'the first drafts', presentation: 'openid4vp_presentation', web: 'redirect_to_web' },
+];
+
+type Form = Readonly<Record<string, string>>;
+
+/** What a wallet was asked for. */
+export type Required = {
+  readonly authSession: string;
+  // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
+  readonly request: any;
+  readonly requestUri: string;
+};
+
+/** A wallet that goes through interactive authorizations step by step. */
+export class InteractiveWallet extends RawWallet {
+  readonly wire: Wire;
+  /** Of the user who holds the wallet. */
+  readonly browser = new Browser();
+
+  constructor(service: TestService, tenant: string, wire: Wire = CURRENT) {
+    super(service, tenant);
+    this.wire = wire;
+  }
+
+  get endpoint(): string {
+    return `${this.issuer}/interactive-authorization`;
+  }
+
+  /** An empty value leaves a parameter out. */
+  post(form: Form, headers: Record<string, string> = {}): Promise<Answer> {
+    const sent = Object.entries(form).filter(([, value]) => value !== '');
+    return this.service.call('POST', this.endpoint, { form: Object.fromEntries(sent), headers });
+  }
+
+  /** For the offer behind a link, if there is one. */
+  async begin(uri: string | undefined, form: Form = {}, headers: Record<string, string> = {}): Promise<Answer> {
+    const types = `${this.wire.web}, ${this.wire.presentation}`;
+    const all = { ...AUTHORIZATION_REQUEST, interaction_types_supported: types, ...form };
+    if (uri === undefined) return this.post(all, headers);
+    const { grants } = (await this.offer(uri)) as {
+      grants: { authorization_code: { issuer_state: string } };
+    };
+    return this.post({ issuer_state: grants.authorization_code.issuer_state, ...all }, headers);
+  }
+
+  /** Reads the answer that asks for something first. */
+  required(answer: Answer, type: string): Required {
+    const { status, type: member, rest } = this.wire.required;
+    expect(answer.status, answer.text).to.equal(status);
+    expect(answer.headers.get('cache-control')).to.equal('no-store');
+    const { auth_session, openid4vp_request, request_uri, expires_in, ...others } = answer.body;
+    expect(others).to.deep.equal({ ...rest, [member]: type });
+    expect(auth_session).to.match(/^[\w-]+\.[\w-]{43}$/);
+    if (type === this.wire.presentation) expect([request_uri, expires_in]).to.deep.equal([undefined, undefined]);
+    else expect([openid4vp_request, expires_in]).to.deep.equal([undefined, 60]);
+    return { authSession: auth_session, request: openid4vp_request, requestUri: request_uri };
+  }
+
+  asksPresentation(answer: Answer): Required {
+    return this.required(answer, this.wire.presentation);
+  }
+
+  asksWeb(answer: Answer): Required {
+    return this.required(answer, this.wire.web);
+  }
+
+  /** Reads the answer with the code. */
+  issuedCode(answer: Answer): string {
+    expect(answer.status, answer.text).to.equal(200);
+    const { [this.wire.codeMember]: code, ...others } = answer.body;
+    expect(others).to.deep.equal(this.wire.done);
+    return code;
+  }
+
+  get audience(): string {
+    return this.wire.prefix + new URL(this.service.address).origin;
+  }
+
+  /** A presentation of `held`, right in every respect that `bend` does not touch. */
+  bind(required: Required, held: Held, bend: Record<string, unknown> = {}): string {
+    const payload = {
+      iat: now(),
+      aud: this.audience,
+      nonce: required.request.nonce,
+      sd_hash: createHash('sha256').update(held.text).digest('base64url'),
+      ...bend,
+    };
+    return held.text + makeJwt(held.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
+  }
+
+  present(required: Required, held: Held, bend: Record<string, unknown> = {}): Promise<Answer> {
+    return this.respond(required, { vp_token: { card: [this.bind(required, held, bend)] } });
+  }
+
+  respond({ authSession }: Required, response: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const text = typeof response === 'string' ? response : JSON.stringify(response);
+    return this.post({ auth_session: authSession, openid4vp_response: text }, headers);
+  }
+
+  /** Opens the browser at the authorization endpoint. */
+  open({ requestUri }: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
+    const query = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
+    return browser.visit(`${this.service.address}/${this.tenant}/authorize?${query}`);
+  }
+
+  /** The same, and approves the wallet when asked. @returns where the browser is sent. */
+  async browse(required: Required, clientId = CLIENT_ID, browser = this.browser): Promise<Visit> {
+    const shown = await this.open(required, clientId, browser);
+    return shown.status === 200 ? browser.press(shown, 'approve') : shown;
+  }
+
+  /** Goes to the customer's page and back. @returns what the browser brings to the wallet. */
+  async visit(required: Required): Promise<{ page: URL; back: URL }> {
+    const sent = await this.browse(required);
+    expect(sent.status, sent.text).to.equal(303);
+    const { location: page } = sent;
+    if (page === undefined) throw new Error('no page to go to');
+    const returned = await this.browser.visit(page.searchParams.get('return_to') ?? '');
+    expect(returned.status, returned.text).to.equal(302);
+    return { page, back: new URL(returned.headers.get('location') ?? '') };
+  }
+
+  /** The code that the browser brings after the last step. */
+  codeFrom(back: URL | undefined): string {
+    const { code = '', ...others } = Object.fromEntries(back?.searchParams ?? []);
+    expect(others).to.deep.equal({ keep: 'this', state: 'state of the wallet', iss: this.issuer });
+    expect(code).to.match(/^[\w-]{43}$/);
+    return code;
+  }
+
+  /** Goes on after the browser came back. */
+  resume(back: URL, verifier = CODE_VERIFIER): Promise<Answer> {
+    return this.post({
+      auth_session: back.searchParams.get('auth_session') ?? '',
+      code_verifier: verifier,
+    });
+  }
+
+  proof(key: HolderKey = this.dpopKey): Record<string, string> {
+    return { DPoP: dpopProof(key, this.endpoint) };
+  }
+}
+
+/** Encrypts a response to the key of the request. */
+export async function encryptFor({ request }: Required, plaintext: unknown): Promise<string> {
+  const [jwk] = request.client_metadata.jwks.keys;
+  return new CompactEncrypt(Buffer.from(JSON.stringify(plaintext)))
+    .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
+    .encrypt(await importJWK(jwk, 'ECDH-ES'));
+}
+
+const display = [{ name: 'Card', locale: 'en' }];
+const CLAIMS = { claims: { name: 'Ada', age: 36 }, disclosureFrame: { _sd: ['name', 'age'] } };
+
+/** An issuer that gives a badge to holders of its card, or to visitors of a page. */
+export class Issuer {
+  readonly service: TestService;
+  readonly backend: Backend;
+  readonly token: string;
+  readonly id: string;
+
+  private constructor(service: TestService, backend: Backend, id: string, token: string) {
+    this.service = service;
+    this.backend = backend;
+    this.id = id;
+    this.token = token;
+  }
+
+  static async open(environment: Record<string, string> = {}): Promise<Issuer> {
+    const service = await startTestService(environment);
+    const { id, token } = await createTenant(service, 'acme');
+    const issuer = new Issuer(service, await Backend.start(), id, token);
+    const page = `${issuer.backend.url}/page?visit={auth_session}`;
+    await issuer.write('/issuer/config', { display });
+    for (const more of [{ id: 'card' }, { id: 'card-status', statusManagement: true }]) {
+      await issuer.write('/issuer/credentials', {
+        ...CLAIMS,
+        ...more,
+        config: { format: 'dc+sd-jwt', display },
+        vct: 'urn:card:1',
+      });
+    }
+    await issuer.check('check');
+    await issuer.check('encrypted', { responseMode: 'direct_post.jwt' });
+    await issuer.badge('badge', [{ type: 'openid4vp_presentation', presentationConfigId: 'check' }]);
+    await issuer.badge('sealed', [{ type: 'openid4vp_presentation', presentationConfigId: 'encrypted' }]);
+    await issuer.badge('visitor', [{ type: 'redirect_to_web', url: page }]);
+    await issuer.badge('both', [
+      { type: 'openid4vp_presentation', presentationConfigId: 'check', label: 'Show your card' },
+      { type: 'redirect_to_web', url: page },
+    ]);
+    await issuer.badge('tour', [
+      { type: 'redirect_to_web', url: page },
+      { type: 'redirect_to_web', url: `${page}&second=1` },
+    ]);
+    await issuer.badge('plain', []);
+    return issuer;
+  }
+
+  async close(): Promise<void> {
+    await this.service.close();
+    await this.backend.close();
+  }
+
+  async write(path: string, json: object): Promise<void> {
+    const written = await this.service.call('POST', path, { token: this.token, json });
+    expect(written.status, written.text).to.equal(201);
+  }
+
+  /** A presentation configuration that trusts the cards of this issuer, unless it says otherwise. */
+  check(id: string, more: object = {}): Promise<void> {
+    const trusted = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
+    return this.write('/verifier/config', { id, responseMode: 'direct_post', ...trusted, ...more });
+  }
+
+  /** A credential whose claims come from the backend. */
+  badge(id: string, iaeActions: readonly object[]): Promise<void> {
+    this.backend.on('/claims', (response, call) => {
+      const [presented] = call.body.credentials;
+      const claims = { role: presented === undefined ? 'visitor' : `friend of ${presented.values.name}` };
+      response.end(JSON.stringify({ [call.body.credential_configuration_id]: claims }));
+    });
+    return this.write('/issuer/credentials', {
+      id,
+      config: { format: 'dc+sd-jwt', display },
+      vct: `urn:${id}:1`,
+      disclosureFrame: { _sd: ['role'] },
+      claimsWebhook: { url: `${this.backend.url}/claims` },
+      iaeActions,
+    });
+  }
+
+  /** `reference` of further offers. */
+  reference: string | undefined;
+
+  async offer(...credentialConfigurationIds: string[]): Promise<{ uri: string; session: string }> {
+    const json = {
+      response_type: 'uri',
+      flow: 'authorization_code',
+      credentialConfigurationIds,
+      ...(this.reference !== undefined && { reference: this.reference }),
+    };
+    const made = await this.service.call('POST', '/issuer/offer', { token: this.token, json });
+    expect(made.status, made.text).to.equal(201);
+    return made.body;
+  }
+
+  hold(configurationId = 'card'): Promise<Held> {
+    return issue(this.service, this, configurationId);
+  }
+
+  wallet(wire: Wire = CURRENT): InteractiveWallet {
+    return new InteractiveWallet(this.service, this.id, wire);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: sessions as they are shown
+  async session(id: string): Promise<any> {
+    return (await this.service.call('GET', `/session/${id}`, { token: this.token })).body;
+  }
+}
+
+/** A wallet begins, and is asked to send its user to a page. */
+export async function askPage(issuer: Issuer, configuration = 'visitor') {
+  const wallet = issuer.wallet();
+  const { uri, session } = await issuer.offer(configuration);
+  return { wallet, session, asked: wallet.asksWeb(await wallet.begin(uri, { scope: configuration })) };
+}
+
+/** Where the wallet's browser is sent: the customer's page. */
+export async function pageOf(wallet: InteractiveWallet, asked: Required): Promise<URL> {
+  return new URL((await wallet.browse(asked)).headers.get('location') ?? '');
+}
+
+/** The customer's page sends a browser back. */
+export function goBack(browser: Browser, page: URL, more = ''): Promise<Visit> {
+  return browser.visit(`${page.searchParams.get('return_to')}${more}`);
+}
+
+export function expectError(answer: Answer, error: string): void {
+  expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
+}
+
+/** A page that tells the user what is wrong, and no way on. */
+export function expectErrorPage({ status, headers, text }: Answer | Visit): void {
+  expect(status, text).to.equal(400);
+  expect(headers.get('content-type')).to.match(/^text\/html/);
+  expect(headers.get('location')).to.equal(null);
+}

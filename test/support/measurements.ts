@@ -1,0 +1,90 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import crypto from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { syncBuiltinESMExports } from 'node:module';
+
+/**
+ * Milliseconds of processor time that this thread spends on synchronous work.
+ * Unlike the time on a clock it hardly depends on what else the machine does.
+ */
+export function processorTime(work: () => unknown): number {
+  const before = process.threadCpuUsage();
+  work();
+  return millisecondsOf(process.threadCpuUsage(before));
+}
+
+/** Milliseconds of processor time of this process, all threads, until the work is done. */
+export async function processorTimeUntil(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  return millisecondsOf(process.cpuUsage(before));
+}
+
+function millisecondsOf({ user, system }: NodeJS.CpuUsage): number {
+  return (user + system) / 1000;
+}
+
+/** What a service in this process did beside its database. */
+export type Work = {
+  readonly signed: number;
+  readonly verified: number;
+  /** Keys and certificates that were read. */
+  readonly imported: number;
+  /** HTTP requests that it sent. */
+  readonly called: number;
+};
+
+export type CountedWork = {
+  /** Since the last call of this. */
+  take(): Work;
+  /** What happens in there is not counted: a wallet in this process signs, too. */
+  apart<T>(work: () => Promise<T>): Promise<T>;
+  end(): void;
+};
+
+const FUNCTIONS = {
+  sign: 'signed',
+  verify: 'verified',
+  createPublicKey: 'imported',
+  createPrivateKey: 'imported',
+} as const satisfies Partial<Record<keyof typeof crypto, keyof Work>>;
+
+const NOTHING: Work = { signed: 0, verified: 0, imported: 0, called: 0 };
+const SENDING = 'undici:request:create';
+
+/** Counts the calls of Node's cryptography and the requests that are sent, everywhere in this process, until its end. */
+export function countWork(): CountedWork {
+  const apart = new AsyncLocalStorage<true>();
+  const originals = new Map<string, unknown>();
+  const functions = crypto as unknown as Record<string, (...values: unknown[]) => unknown>;
+  let work = NOTHING;
+  const count = (what: keyof Work) => {
+    if (apart.getStore() === undefined) work = { ...work, [what]: work[what] + 1 };
+  };
+  for (const [name, what] of Object.entries(FUNCTIONS)) {
+    const original = functions[name];
+    if (original === undefined) throw new Error(`there is no ${name}`);
+    originals.set(name, original);
+    functions[name] = (...values) => {
+      count(what);
+      return original(...values);
+    };
+  }
+  // Those who imported a function by its name call the counting one from here on.
+  syncBuiltinESMExports();
+  const sending = () => count('called');
+  subscribe(SENDING, sending);
+  return {
+    take() {
+      const taken = work;
+      work = NOTHING;
+      return taken;
+    },
+    apart: (inside) => apart.run(true, inside),
+    end() {
+      for (const [name, original] of originals) functions[name] = original as never;
+      syncBuiltinESMExports();
+      unsubscribe(SENDING, sending);
+    },
+  };
+}

@@ -1,0 +1,257 @@
+import { createServer, connect as dial, type Socket } from 'node:net';
+
+/** What a service asked of PostgreSQL. */
+export type Traffic = {
+  /** How often it waited for an answer. */
+  readonly roundTrips: number;
+  readonly statements: number;
+  /** Transactions that write, each of which waits for the disk. */
+  readonly commits: number;
+  /** Of what it sent. */
+  readonly bytes: number;
+};
+
+/** Stands between a service and PostgreSQL and counts what the service asks. */
+export type CountingProxy = {
+  /** The address of the database, through the proxy. */
+  readonly url: string;
+  /** Round trips since the last call of this or of `takeAll`. */
+  take(): number;
+  takeAll(): Traffic;
+  end(): Promise<void>;
+};
+
+const NOTHING: Traffic = { roundTrips: 0, statements: 0, commits: 0, bytes: 0 };
+
+/** Changes rows: by itself, in a common table expression, or by the function that applies a change. */
+const WRITES = /^\s*(insert|update|delete)\b|\b(insert into|delete from)\b|\bupdate \w+ set\b|\bcommit_change_\d/i;
+
+export async function countingProxy(url: string): Promise<CountingProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let traffic = NOTHING;
+  const add = (more: Partial<Traffic>) => {
+    const sum = (name: keyof Traffic) => traffic[name] + (more[name] ?? 0);
+    traffic = {
+      roundTrips: sum('roundTrips'),
+      statements: sum('statements'),
+      commits: sum('commits'),
+      bytes: sum('bytes'),
+    };
+  };
+  const server = createServer((near) => {
+    const far = dial(Number(target.port || 5432), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+    }
+    const read = messages(new ConnectionReader(add));
+    near.on('data', (bytes: Buffer) => {
+      add({ bytes: bytes.length });
+      read(bytes);
+    });
+    near.pipe(far);
+    far.pipe(near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxied = new URL(url);
+  proxied.hostname = '127.0.0.1';
+  proxied.port = String((server.address() as { port: number }).port);
+  const takeAll = () => {
+    const taken = traffic;
+    traffic = NOTHING;
+    return taken;
+  };
+  return {
+    url: proxied.href,
+    take: () => takeAll().roundTrips,
+    takeAll,
+    async end() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Follows the messages of one connection (PostgreSQL manual, sections 55.2 and 55.7). */
+class ConnectionReader {
+  readonly #add: (more: Partial<Traffic>) => void;
+  /** Texts of what was prepared, by name. */
+  readonly #prepared = new Map<string, string>();
+  #bound = '';
+  #isOpen = false;
+  #wrote = false;
+
+  constructor(add: (more: Partial<Traffic>) => void) {
+    this.#add = add;
+  }
+
+  read(type: string, body: Buffer): void {
+    const text = (from: number) => body.toString('utf8', from, body.indexOf(0, from));
+    if (type === 'P') this.#prepared.set(text(0), text(Buffer.byteLength(text(0)) + 1));
+    else if (type === 'B') this.#bound = this.#prepared.get(text(Buffer.byteLength(text(0)) + 1)) ?? '';
+    else if (type === 'E') this.#execute(this.#bound);
+    else if (type === 'Q') this.#execute(text(0));
+    // After these two a client waits.
+    if (type === 'S' || type === 'Q') this.#add({ roundTrips: 1 });
+  }
+
+  #execute(text: string): void {
+    this.#add({ statements: 1 });
+    if (/^\s*(begin|start transaction)/i.test(text)) {
+      this.#isOpen = true;
+      this.#wrote = false;
+    } else if (/^\s*(commit|end)\b/i.test(text)) {
+      if (this.#isOpen && this.#wrote) this.#add({ commits: 1 });
+      this.#isOpen = false;
+    } else if (/^\s*rollback\s*;?$/i.test(text)) {
+      this.#isOpen = false;
+    } else if (WRITES.test(text)) {
+      if (this.#isOpen) this.#wrote = true;
+      else this.#add({ commits: 1 });
+    }
+  }
+}
+
+/** Gives each message of a client to the reader; the first one, which starts the connection, has no type. */
+function messages(reader: ConnectionReader): (bytes: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  let hasStarted = false;
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    for (;;) {
+      const head = hasStarted ? 1 : 0;
+      if (rest.length < head + 4) return;
+      const length = head + rest.readInt32BE(head);
+      if (rest.length < length) return;
+      if (hasStarted) reader.read(String.fromCharCode(rest[0] ?? 0), rest.subarray(head + 4, length));
+      hasStarted = true;
+      rest = rest.subarray(length);
+    }
+  };
+}
+
+/** What stands between a service and a server, and can be cut like a cable. */
+export type CuttingProxy = {
+  /** The address of the server, through the proxy. */
+  readonly url: string;
+  /** Ends all connections; new ones end at once until `mend`. */
+  cut(): void;
+  mend(): void;
+  end(): Promise<void>;
+};
+
+export async function cuttingProxy(url: string): Promise<CuttingProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    if (isCut) {
+      near.destroy();
+      return;
+    }
+    const far = dial(Number(target.port), target.hostname);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far);
+    far.pipe(near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const through = new URL(url);
+  through.host = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  const destroyAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: through.href,
+    cut() {
+      isCut = true;
+      destroyAll();
+    },
+    mend() {
+      isCut = false;
+    },
+    async end() {
+      const closed = new Promise<unknown>((resolve) => server.close(resolve));
+      destroyAll();
+      await closed;
+    },
+  };
+}
+
+/** What stands between a service and its database, and can go silent without closing anything. */
+export type HangingProxy = {
+  /** The address of the database, through the proxy. */
+  readonly url: string;
+  /**
+   * From now on nothing passes on the connections that are there, for ever, as if somebody between had forgotten them. New
+   * ones are taken in and not answered until `forward`.
+   * @param what `answers`: what is said to the database still arrives there.
+   */
+  hang(what?: 'everything' | 'answers'): void;
+  /** Loses the answers from the moment on at which the database is told this. */
+  loseAnswersTo(words: string): void;
+  /** New connections are passed on again. */
+  forward(): void;
+  end(): Promise<void>;
+};
+
+type Pair = { near: Socket; far: Socket | undefined; isDeaf: boolean; isDumb: boolean };
+
+export async function hangingProxy(url: string): Promise<HangingProxy> {
+  const target = new URL(url);
+  const pairs = new Set<Pair>();
+  let isHanging = false;
+  let lastWords: string | undefined;
+  const hang: HangingProxy['hang'] = (what = 'everything') => {
+    isHanging = true;
+    for (const pair of pairs) {
+      pair.isDumb = true;
+      if (what === 'everything') pair.isDeaf = true;
+    }
+  };
+  const server = createServer((near) => {
+    const far = isHanging ? undefined : dial(Number(target.port || 5432), target.hostname);
+    const pair: Pair = { near, far, isDeaf: isHanging, isDumb: isHanging };
+    pairs.add(pair);
+    for (const socket of [near, far]) socket?.on('error', () => {});
+    near.on('data', (bytes) => {
+      if (lastWords !== undefined && bytes.includes(lastWords)) hang('answers');
+      if (!pair.isDeaf) far?.write(bytes);
+    });
+    far?.on('data', (bytes) => pair.isDumb || near.write(bytes));
+    // The database does not learn that its caller has gone.
+    near.on('close', () => pair.isDeaf || pair.isDumb || far?.destroy());
+    far?.on('close', () => pair.isDumb || near.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const through = new URL(url);
+  through.host = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  return {
+    url: through.href,
+    hang,
+    loseAnswersTo(words) {
+      lastWords = words;
+    },
+    forward() {
+      isHanging = false;
+      lastWords = undefined;
+    },
+    async end() {
+      const closed = new Promise<unknown>((resolve) => server.close(resolve));
+      for (const { near, far } of pairs) {
+        near.destroy();
+        far?.destroy();
+      }
+      await closed;
+    },
+  };
+}

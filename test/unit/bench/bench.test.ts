@@ -1,0 +1,248 @@
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { growthFaults, type PairedRun } from '../../bench/against-run.ts';
+import { type BaselineDatabase, baselineOf, changesSince, chartOf, describeChange, notIn, readBaseline } from '../../bench/baseline.ts';
+import type { DatabaseRun } from '../../bench/database-run.ts';
+import { readOptions } from '../../bench/options.ts';
+import { describeComparison, median, relativeSpread, spreadOf, summary } from '../../bench/pairs.ts';
+import { reportOn } from '../../bench/report.ts';
+import { madeUpRun, RESULT } from './made-up-run.ts';
+
+describe('the arguments of the benchmark', () => {
+  it('are all scenarios on both databases unless stated', () => {
+    const { only, databases, against } = readOptions([]);
+    expect([only.size, databases, against]).to.deep.equal([0, ['postgres', 'sqlite'], undefined]);
+  });
+
+  it('name a second service with settings and options of its own', () => {
+    const args = ['--against', '/other', '--env', 'A=b=c', '--node-option=--max-semi-space-size=16'];
+    expect(readOptions(args).against).to.deep.equal({
+      tree: '/other',
+      environment: { A: 'b=c' },
+      nodeOptions: ['--max-semi-space-size=16'],
+    });
+  });
+
+  it('let all grow unless some of it is named', () => {
+    expect(readOptions([]).grow).to.deep.equal([]);
+    expect(readOptions(['--grow']).grow).to.deep.equal(['sessions', 'tenants', 'lists', 'keys']);
+    expect(readOptions(['--grow', '--grow-by', 'keys,lists']).grow).to.deep.equal(['keys', 'lists']);
+  });
+
+  for (const [what, args, reason] of [
+    ['a scenario that there is not', ['--only', 'dance'], 'no scenario "dance"'],
+    ['a growth that there is not', ['--grow', '--grow-by', 'fame'], 'no growth "fame"'],
+    ['a setting without a second service', ['--env', 'A=b'], '--against'],
+    ['a setting without a value', ['--against', '.', '--env', 'A'], 'NAME=value'],
+    ['fewer pairs than say anything', ['--against', '.', '--pairs', '4'], 'from 5 on'],
+    ['no time at all', ['--seconds', '0'], 'positive'],
+    ['several processes on SQLite', ['--processes', '2', '--database', 'sqlite'], 'PostgreSQL only'],
+    ['a baseline where no table is made', ['--against', '.', '--baseline', 'a.json'], '--baseline is about the table'],
+    ['a file to keep where no table is made', ['--memory', '--save', 'a.json'], '--save is about the table'],
+  ] as const) {
+    it(`are refused with the usage: ${what}`, () => {
+      expect(() => readOptions(args))
+        .to.throw(reason)
+        .with.property('message')
+        .that.includes('--only <name')
+        // What is wrong is what is read, below a page of options.
+        .and.matches(new RegExp(`${reason}[^\\n]*$`));
+    });
+  }
+});
+
+describe('what repeated measurements say', () => {
+  it('is the value in the middle, or the mean of the two in the middle', () => {
+    expect(median([3, 1, 2])).to.equal(2);
+    expect(median([4, 1, 3, 2])).to.equal(2.5);
+  });
+
+  it('lies between the least and the most as long as there are few', () => {
+    expect(spreadOf([1, 0.9, 1.1, 1.05, 0.95, 1.2])).to.deep.equal({ median: 1.025, low: 0.9, high: 1.2 });
+  });
+
+  it('leaves out what a stranger disturbed once there are enough', () => {
+    const nine = [1, 1.01, 0.99, 1.02, 0.98, 1, 1.01, 0.99, 9];
+    expect(spreadOf(nine)).to.deep.equal({ median: 1, low: 0.99, high: 1.02 });
+  });
+
+  it('holds the true value in at least 95 of 100 cases', () => {
+    let seed = 7;
+    const next = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    let inside = 0;
+    for (let trial = 0; trial < 1_000; trial++) {
+      const { low, high } = spreadOf(Array.from({ length: 12 }, next));
+      if (low <= 0.5 && high >= 0.5) inside++;
+    }
+    expect(inside).to.be.greaterThan(940);
+  });
+
+  it('is as far apart as half the distance, relative to the middle', () => {
+    expect(relativeSpread({ median: 2, low: 1.9, high: 2.1 })).to.be.closeTo(0.05, 1e-9);
+  });
+});
+
+/** A run in which B costs so many times what A costs. */
+function grown(median: number, low: number, high: number): PairedRun {
+  const comparison = {
+    scenario: 'issue' as const,
+    ...{ aMs: 1, bMs: median, sum: { median, low, high }, serverRatio: median },
+    ...{
+      p99: [1, 1] as const,
+      peakMegabytes: [1, 1] as const,
+      errors: 0,
+      messages: [],
+      pairs: [],
+      starts: 5,
+    },
+  };
+  return { database: 'postgres', comparisons: [comparison] };
+}
+
+describe('the growth of a flow', () => {
+  it('may be five percent, and what the pairs differ by', () => {
+    expect(growthFaults(grown(1.05, 1.05, 1.05))).to.deep.equal([]);
+    expect(growthFaults(grown(1.08, 1.04, 1.12))).to.deep.equal([]);
+  });
+
+  it('is a fault beyond that', () => {
+    const [fault] = growthFaults(grown(1.08, 1.07, 1.09));
+    expect(fault).to.equal('postgres: issue is dearer with much stored, ×1.080');
+  });
+});
+
+const HERE = { processor: 'one', cores: 2, node: 'v24.0.0' };
+
+/** A run whose windows differ by two percent, and that is two percent dearer at its end. */
+function measured(factor: number, slowness = 1): DatabaseRun {
+  const result = {
+    ...RESULT,
+    slowness,
+    serverMs: 1.2 * factor * slowness,
+    databaseMs: 0.3 * factor * slowness,
+    windowsMs: [1.47, 1.5, 1.5, 1.53].map((ms) => ms * factor * slowness),
+  };
+  const again = { ...result, tables: 'again' as const, serverMs: result.serverMs + 0.03 * factor * slowness };
+  return { ...madeUpRun(slowness), results: [result, again] };
+}
+
+const baseline = (run: DatabaseRun, machine = HERE) => baselineOf([run], machine);
+
+describe('a baseline of the benchmark', () => {
+  it('takes a difference within the noise of both runs for none', () => {
+    const [change] = changesSince(baseline(measured(1)), baseline(measured(1.05)));
+    expect(change?.noise).to.be.closeTo(0.06, 1e-9);
+    expect(change?.isRegression).to.equal(false);
+  });
+
+  it('names what is dearer by more than that', () => {
+    const [change] = changesSince(baseline(measured(1)), baseline(measured(1.07)));
+    expect(change?.isRegression).to.equal(true);
+    expect(change && describeChange(change))
+      .to.include('×1.070')
+      .and.to.include('DEARER');
+  });
+
+  it('is the same when the machine was slower for a while', () => {
+    const [change] = changesSince(baseline(measured(1)), baseline(measured(1, 2)));
+    expect(change?.ratio).to.be.closeTo(1, 1e-9);
+  });
+
+  it('names what was measured now and not then, of which nothing is known', () => {
+    const now = baseline(measured(1));
+    expect(notIn(now, now)).to.deep.equal([]);
+    const database = now.databases[0] as BaselineDatabase;
+    const without = { ...now, databases: [{ ...database, flows: [] }] };
+    for (const then of [without, { ...now, databases: [] }])
+      expect(notIn(then, now)).to.deep.equal(['postgres: issue: not in the baseline, nothing was compared']);
+  });
+
+  it('that is not there, or none, is refused in words', () => {
+    expect(() => readBaseline('/nowhere/a.json')).to.throw('there is no /nowhere/a.json; --save writes one');
+    const none = fileURLToPath(new URL('../../bench/counts.json', import.meta.url));
+    expect(() => readBaseline(none)).to.throw('is no baseline');
+  });
+
+  it('is refused when it is of another machine, another Node or another server, unless that is wanted', () => {
+    const now = baseline(measured(1));
+    for (const other of [{ processor: 'two' }, { cores: 4 }, { node: 'v25.0.0' }]) {
+      const then = baseline(measured(1), { ...HERE, ...other });
+      expect(() => changesSince(then, now)).to.throw('measured elsewhere');
+      expect(changesSince(then, now, true)).to.have.length(1);
+    }
+    const then = baseline({ ...measured(1), server: 'PostgreSQL 16' });
+    expect(() => changesSince(then, now)).to.throw('postgres PostgreSQL 16, here PostgreSQL 17');
+  });
+});
+
+describe('the chart of the benchmark', () => {
+  it('has a bar for each flow with a goal, and colours for a dark page', () => {
+    const svg = chartOf(measured(1));
+    expect(svg.match(/class="cost"\/>/g)).to.have.length(2);
+    expect(svg).to.include('1.5 ms, goal 1.6, at best 1.3').and.to.include('prefers-color-scheme: dark');
+  });
+});
+
+/** A pair in which B costs so many times what A costs. */
+function pair(ratio: number) {
+  return [RESULT, { ...RESULT, serverMs: 1.2 * ratio, databaseMs: 0.3 * ratio }] as const;
+}
+
+const verdict = (groups: readonly (readonly number[])[]) =>
+  describeComparison(
+    summary(
+      'issue',
+      groups.map((ratios) => ratios.map(pair)),
+      [],
+    ),
+  );
+
+describe('the comparison of two builds', () => {
+  it('shows nothing while a pair was the other way round', () => {
+    expect(verdict([[0.9, 0.95, 1.01, 0.92, 0.93, 0.94]])).to.include('no difference to be seen');
+  });
+
+  it('only looks like a difference when all pairs are of one or two processes of each', () => {
+    const shared = [
+      [0.9, 0.91, 0.92],
+      [0.93, 0.94, 0.95],
+    ];
+    expect(verdict(shared)).to.include('×0.925 (0.900–0.950)').and.to.include('B looks cheaper');
+  });
+
+  it('counts each start once when there are enough of them', () => {
+    const starts = [[1.1, 1.3, 1.11], [1.12], [1.13], [1.14], [1.15]];
+    expect(verdict(starts)).to.include('×1.130 (1.110–1.150)').and.to.include('B is dearer');
+  });
+});
+
+describe('the report of the benchmark', () => {
+  it('has no faults when every goal is met', () => {
+    expect(reportOn(madeUpRun(1)).faults).to.deep.equal([]);
+  });
+
+  it('names a flow that is dearer than its goal, and by how much it is above what can be reached', () => {
+    const { faults, judgements } = reportOn(madeUpRun(1, { serverMs: 2.3 }));
+    expect(faults).to.deep.equal(['issue (offer, token, nonce, credential): 2.600 ms, goal 1.600']);
+    expect(judgements[0]?.practicalRatio).to.be.closeTo(2, 1e-9);
+  });
+
+  it('asks as much more of a machine as it is quicker than the reference', () => {
+    expect(reportOn(madeUpRun(2, { serverMs: 2.3 })).faults).to.deep.equal([]);
+    expect(reportOn(madeUpRun(0.5)).faults).to.deep.equal([
+      'issue (offer, token, nonce, credential): 1.500 ms, goal 0.800',
+      'first start, with the schema: 400 ms, goal 250',
+    ]);
+  });
+
+  it('names wrong answers, flows that never ended and too much memory while issuing', () => {
+    expect(reportOn(madeUpRun(1, { flows: 0, errors: 3, peakMegabytes: 201 })).faults).to.deep.equal([
+      'issue (offer, token, nonce, credential): nothing came of it',
+      'issue (offer, token, nonce, credential): 3 errors',
+      'issue (offer, token, nonce, credential): peak 201 MB, goal 200',
+    ]);
+  });
+});

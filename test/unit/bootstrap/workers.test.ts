@@ -1,0 +1,154 @@
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { Handover, type Taker } from '../../../bootstrap/workers/handover.ts';
+import { RestartPause } from '../../../bootstrap/workers/supervisor.ts';
+import { readSettings } from '../../../config/settings.ts';
+import { shareOfWorker } from '../../../config/worker-share.ts';
+
+const aConnection = (name: string) => ({ name, on: sinon.stub(), destroy: sinon.spy() });
+type Connection = ReturnType<typeof aConnection>;
+
+class Worker implements Taker {
+  readonly handed: string[] = [];
+  readonly kill = sinon.spy();
+
+  hand(connection: Socket): void {
+    this.handed.push((connection as unknown as Connection).name);
+  }
+}
+
+describe('connections for several workers', () => {
+  let handover: Handover;
+  const accept = (name: string): Connection => {
+    const connection = aConnection(name);
+    handover.accept(connection as unknown as Socket);
+    return connection;
+  };
+  const workers = (): [Worker, Worker] => {
+    const both: [Worker, Worker] = [new Worker(), new Worker()];
+    for (const worker of both) handover.add(worker);
+    return both;
+  };
+  const isSettled = async () => {
+    let settled = false;
+    void handover.settled().then(() => {
+      settled = true;
+    });
+    await setImmediate();
+    return settled;
+  };
+
+  beforeEach(() => {
+    handover = new Handover();
+  });
+
+  it('go to each in turn', () => {
+    const [one, other] = workers();
+    for (const name of ['a', 'b', 'c', 'd']) {
+      accept(name);
+      for (const worker of [one, other]) handover.taken(worker);
+    }
+    expect([one.handed, other.handed]).to.deep.equal([
+      ['a', 'c'],
+      ['b', 'd'],
+    ]);
+  });
+
+  it('go past one that has not taken its last, and wait when none has', async () => {
+    const [one, other] = workers();
+    accept('a');
+    accept('b');
+    handover.taken(other);
+    accept('c');
+    accept('d');
+    expect([one.handed, other.handed]).to.deep.equal([['a'], ['b', 'c']]);
+    expect(await isSettled()).to.equal(false);
+    handover.taken(one);
+    expect(one.handed).to.deep.equal(['a', 'd']);
+  });
+
+  it('are kept until the worker has them, and let go of then', async () => {
+    const [one] = workers();
+    const connection = accept('a');
+    sinon.assert.notCalled(connection.destroy);
+    handover.taken(one);
+    sinon.assert.calledOnce(connection.destroy);
+    expect(await isSettled()).to.equal(true);
+  });
+
+  it('go to another worker when theirs ends before it has them', async () => {
+    const [one, other] = workers();
+    const connection = accept('a');
+    handover.remove(one);
+    expect(other.handed).to.deep.equal(['a']);
+    handover.remove(other);
+    expect(await isSettled()).to.equal(false);
+    sinon.assert.notCalled(connection.destroy);
+    const third = new Worker();
+    handover.add(third);
+    expect(third.handed).to.deep.equal(['a']);
+    accept('b');
+    handover.taken(third);
+    expect([one.handed, other.handed, third.handed], 'nothing goes to one that ended').to.deep.equal([['a'], ['a'], ['a', 'b']]);
+  });
+
+  it('end a worker that does not take one within half a minute, and no other', () => {
+    const clock = sinon.useFakeTimers();
+    try {
+      const [one, other] = workers();
+      accept('a');
+      accept('b');
+      handover.taken(other);
+      clock.tick(29_000);
+      sinon.assert.notCalled(one.kill);
+      clock.tick(2_000);
+      sinon.assert.calledOnce(one.kill);
+      sinon.assert.notCalled(other.kill);
+    } finally {
+      clock.restore();
+    }
+  });
+});
+
+describe('the pause before a worker is started in place of one that ended', () => {
+  it('grows while they end early, up to a minute, and is short again after one that lived', () => {
+    const pause = new RestartPause();
+    const pauses = Array.from({ length: 11 }, () => pause.after(1_000));
+    expect(pauses).to.deep.equal([200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 60_000, 60_000]);
+    expect([pause.after(60_000), pause.after(59_999)]).to.deep.equal([200, 400]);
+  });
+});
+
+describe('the share of one worker', () => {
+  const share = (more: Readonly<Record<string, string>>) =>
+    shareOfWorker(
+      readSettings({
+        DATABASE_URL: 'postgres://vidimus@127.0.0.1/vidimus',
+        MASTER_SECRET: 'a master secret for the tests 0123456789',
+        AUTH_CLIENT_ID: 'root',
+        AUTH_CLIENT_SECRET: 'a-root-secret-of-some-length',
+        ...more,
+      }),
+    );
+
+  it('is a part of what the service may open and hold, rounded up', () => {
+    expect(share({ WORKERS: '3', DATABASE_POOL: '20', MAX_CONNECTIONS: '1000', BODY_MEMORY: '100' })).to.include({
+      DATABASE_POOL: 7,
+      MAX_CONNECTIONS: 334,
+      BODY_MEMORY: 34,
+    });
+  });
+
+  it('suffices to work with, and is never more than what was set', () => {
+    expect(share({ WORKERS: '16' })).to.include({ DATABASE_POOL: 4, BODY_MEMORY: 20 });
+    const small = { WORKERS: '16', DATABASE_POOL: '2', BODY_MEMORY: '8' };
+    expect(share(small)).to.include({ DATABASE_POOL: 2, BODY_MEMORY: 8 });
+  });
+
+  it('is all of what a caller or a tenant would miss', () => {
+    const whole = { RATE_LIMIT_TOKEN: 600, RATE_LIMIT_LOGIN: 60, CACHE_MEMORY: 160, QUOTA_CLIENTS: 500 };
+    expect(share({ WORKERS: '8' })).to.include(whole);
+  });
+});

@@ -1,0 +1,185 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ListSettings, SettingsQuery } from '../../../application/settings/list-settings.ts';
+import { readSettings } from '../../../config/settings.ts';
+import { SettingsSchema } from '../../../config/settings-schema.ts';
+import { type AdministrationWorld, anAdministration } from '../administrators.ts';
+
+const CANARY = 'CanaryOfThisVeryTest0123456789';
+const NAMES = Object.keys(SettingsSchema.shape);
+/** Something in every setting, and a canary wherever a secret could stand. */
+const EVERYTHING = {
+  NODE_ENV: 'production',
+  HOST: '0.0.0.0',
+  PORT: '8443',
+  WORKERS: '2',
+  DRAIN_SECONDS: '7',
+  PUBLIC_URL: 'https://vidimus.example',
+  TRUST_PROXY: '10.0.0.0/8',
+  DATA_FOLDER: '/srv/vidimus',
+  DATABASE_URL: `postgres://${CANARY}-user:${CANARY}@db.example:5432/main?sslmode=verify-full`,
+  ACCEPT_REWIND: '3.44',
+  EXPECT_AUDIT_LOG: 'acme=1:hash',
+  DATABASE_POOL: '20',
+  DATABASE_MIGRATION_URL: `postgres://owner:${CANARY}@db.example:5432/main`,
+  DATABASE_TIMEOUT: '20',
+  MIGRATE: 'off',
+  MASTER_SECRET: `${CANARY} and more of it`,
+  JWT_ISSUER: 'issuer',
+  JWT_EXPIRES_IN: '12h',
+  AUTH_CLIENT_ID: 'root',
+  AUTH_CLIENT_SECRET: CANARY,
+  SESSION_TTL: '600',
+  STATUS_CAPACITY: '1000',
+  STATUS_BITS: '2',
+  STATUS_TTL: '600',
+  OUTBOUND_ALLOW: '10.0.0.0/8',
+  RATE_LIMIT_TOKEN: '1',
+  RATE_LIMIT_NONCE: '2',
+  RATE_LIMIT_LOGIN: '3',
+  RATE_LIMIT_OFFER: '4',
+  MAX_CONNECTIONS: '500',
+  KEEP_ALIVE_SECONDS: '620',
+  REQUESTS_AT_ONCE: '9',
+  BODY_MEMORY: '80',
+  QUOTA_CREDENTIAL_CONFIGS: '5',
+  QUOTA_PRESENTATION_CONFIGS: '6',
+  QUOTA_KEY_CHAINS: '7',
+  QUOTA_CLIENTS: '8',
+  QUOTA_CONFIG_BYTES: '70000',
+  QUOTA_SESSION_BYTES: '1048576',
+  CACHE_MEMORY: '170',
+  AUDIT_KEEP_DAYS: '40',
+  CONFIG_FOLDER: '/srv/config',
+  LOG_LEVEL: 'warn',
+  METRICS_ADDRESS: '9464',
+  METRICS_TOKEN: CANARY,
+  METRICS_TENANTS: '3',
+  OTEL_EXPORTER_OTLP_ENDPOINT: `https://${CANARY}:${CANARY}@collector.example/${CANARY}?key=${CANARY}`,
+  OTEL_TRACES_SAMPLER_ARG: '0.5',
+  KMS_CONFIG: JSON.stringify({
+    default: 'local',
+    providers: {
+      local: { type: 'local' },
+      hsm: { type: 'pkcs11', library: '/lib/p11.so', token: 'vidimus', pin: CANARY },
+    },
+  }),
+  AMQP_URL: `amqps://${CANARY}:${CANARY}@broker.example:5671/events`,
+  AMQP_CA: '/srv/broker.pem',
+  OIDC: 'https://login.example/realm',
+  OIDC_INTERNAL_ISSUER_URL: 'https://login.internal/realm',
+  OIDC_CLIENT_ID: 'vidimus',
+  OIDC_CLIENT_SECRET: CANARY,
+  OIDC_CONSOLE_CLIENT_ID: 'console',
+  OIDC_SUB: 'tenant',
+  OIDC_ACTOR_CLAIM: 'email',
+  OIDC_ROLES: 'roles',
+  OIDC_ALGORITHM: 'ES256',
+};
+const LEAST = {
+  MASTER_SECRET: EVERYTHING.MASTER_SECRET,
+  AUTH_CLIENT_ID: 'root',
+  AUTH_CLIENT_SECRET: CANARY,
+};
+
+describe('The settings of the service', () => {
+  let world: AdministrationWorld;
+  const list = (environment: Record<string, string>, query: object = {}, kept: readonly string[] = []) =>
+    new ListSettings({ listedSettings: { all: readSettings(environment, new Set(kept)).LISTED } }).execute(
+      world.caller(['tenants:manage']),
+      SettingsQuery.parse(query),
+    );
+  const one = async (name: string, ...asked: Parameters<typeof list>) => (await list(...asked)).find((setting) => setting.name === name);
+
+  beforeEach(async () => {
+    world = await anAdministration();
+  });
+
+  it('are all there, in the order of the manual, with what they mean', async () => {
+    const all = await list(EVERYTHING);
+    expect(all.map(({ name }) => name)).to.deep.equal(NAMES);
+    for (const { name, description } of all) expect(description, name).not.to.equal('');
+    const unset = all.filter(({ isSet }) => !isSet).map(({ name }) => name);
+    expect(unset, 'the older name of another one').to.deep.equal(['JWT_SECRET']);
+    for (const { isSet, source } of all) expect(source).to.equal(isSet ? 'environment' : 'default');
+  });
+
+  it('tell no secret, whichever setting it stands in', async () => {
+    const { MASTER_SECRET, ...rest } = EVERYTHING;
+    for (const environment of [EVERYTHING, { ...rest, JWT_SECRET: MASTER_SECRET }]) {
+      const all = await list(environment);
+      expect(JSON.stringify(all)).not.to.include(CANARY);
+    }
+    const secret = (await list(EVERYTHING)).filter(({ isSecret }) => isSecret);
+    expect(secret.map(({ name, value }) => [name, value])).to.deep.equal(
+      ['MASTER_SECRET', 'JWT_SECRET', 'AUTH_CLIENT_SECRET', 'METRICS_TOKEN', 'OIDC_CLIENT_SECRET'].map((name) => [name, null]),
+    );
+  });
+
+  const told: [string, string | null][] = [
+    ['DATABASE_URL', 'postgres://db.example:5432/main?sslmode=verify-full'],
+    ['AMQP_URL', 'amqps://broker.example:5671/events'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://collector.example'],
+    ['KMS_CONFIG', null],
+    ['JWT_EXPIRES_IN', '12h'],
+    ['TRUST_PROXY', '10.0.0.0/8'],
+    ['PUBLIC_URL', 'https://vidimus.example'],
+  ];
+  for (const [name, value] of told)
+    it(`tell of ${name} ${value === null ? 'only that it is set' : `“${value}”`}`, async () => {
+      expect(await one(name, EVERYTHING)).to.include({ value, isSet: true, isSecret: false });
+    });
+
+  it('tell nothing of an address in whose password a slash or a question mark was left as it is', async () => {
+    for (const rest of ['12/', '12?']) {
+      const AMQP_URL = `amqps://vidimus:${rest}${CANARY}@broker.example/events`;
+      expect(await one('AMQP_URL', { ...LEAST, AMQP_URL })).to.include({ value: null, isSet: true });
+    }
+  });
+
+  it('have what counts where nobody set anything', async () => {
+    expect(await one('PUBLIC_URL', LEAST)).to.include({
+      value: 'http://localhost:3000',
+      isSet: false,
+      source: 'default',
+    });
+    expect(await one('DATABASE_URL', LEAST)).to.include({ value: 'sqlite:./data/vidimus.sqlite' });
+    expect(await one('REQUESTS_AT_ONCE', LEAST)).to.include({ value: '6' });
+    expect(await one('CONFIG_FOLDER', LEAST)).to.include({ value: null, isSet: false });
+    expect(await one('OUTBOUND_ALLOW', LEAST)).to.include({ value: null, isSet: false });
+  });
+
+  it('say what comes from a file', async () => {
+    expect(await one('AUTH_CLIENT_ID', LEAST, {}, ['AUTH_CLIENT_ID'])).to.include({
+      value: 'root',
+      source: 'file',
+      isSet: true,
+    });
+    const DATA_FOLDER = mkdtempSync(join(tmpdir(), 'vidimus-settings-'));
+    try {
+      const file = join(DATA_FOLDER, 'kms.json');
+      writeFileSync(file, JSON.stringify({ providers: { local: { type: 'local' } } }));
+      expect(await one('KMS_CONFIG', { ...LEAST, DATA_FOLDER })).to.include({ value: file, source: 'file' });
+      const named = { ...LEAST, KMS_CONFIG: file };
+      expect(await one('KMS_CONFIG', named)).to.include({ value: file, source: 'environment' });
+    } finally {
+      rmSync(DATA_FOLDER, { recursive: true });
+    }
+  });
+
+  const searched: [object, string[]][] = [
+    [{ q: 'RATE_limit_t' }, ['RATE_LIMIT_TOKEN']],
+    [{ q: 'older name' }, ['JWT_SECRET']],
+    [{ q: 'collector.example' }, ['OTEL_EXPORTER_OTLP_ENDPOINT']],
+    [{ q: CANARY }, []],
+    [{ source: 'default' }, ['JWT_SECRET']],
+    [{ source: 'file' }, []],
+    [{ q: 'QUOTA_K', source: 'environment' }, ['QUOTA_KEY_CHAINS']],
+  ];
+  for (const [query, names] of searched)
+    it(`found by ${JSON.stringify(query)} are ${names.join(', ') || 'none'}`, async () => {
+      expect((await list(EVERYTHING, query)).map(({ name }) => name)).to.deep.equal(names);
+    });
+});

@@ -1,0 +1,68 @@
+import { CheckFolder } from '../../../application/configuration-files/check.ts';
+import { ExportTenant } from '../../../application/configuration-files/export-tenant.ts';
+import { ImportFolder } from '../../../application/configuration-files/import-folder.ts';
+import { type DryRun, DryRuns } from '../../../application/ports/dry-runs.ts';
+import { type FolderContents, type FolderDocument, placeOf } from '../../../domain/configuration-files/folder.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { type AdministrationWorld, anAdministration } from '../administrators.ts';
+
+export const CARD = {
+  config: { format: 'dc+sd-jwt', scope: 'card', display: [{ name: 'Card', locale: 'en' }] },
+  vct: 'urn:card:1',
+  claims: { name: 'Ada' },
+};
+
+/** Documents by their paths; undefined for a file that cannot be read. */
+export type Folder = Readonly<Record<string, object | undefined>>;
+
+/** What reading such a folder finds; `secrets` came out of the environment. */
+export function contentsOf(folder: Folder, secrets: readonly string[] = []): FolderContents {
+  const documents: FolderDocument[] = [];
+  const unread: FolderContents['unread'][number][] = [];
+  for (const [file, value] of Object.entries(folder).sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const [tenant = '', ...path] = file.split('/');
+    const place = placeOf(path.join('/'));
+    if (place === undefined) throw new Error(`nothing stands at ${file}`);
+    const named = { file, tenant, kind: place.kind, name: place.kind === 'tenant' ? tenant : place.name };
+    if (value === undefined) unread.push(named);
+    else documents.push({ ...named, value: value as JsonObject, unfilled: [] });
+  }
+  return {
+    documents,
+    unread,
+    tenants: [...new Set([...documents, ...unread].map(({ tenant }) => tenant))],
+    faults: unread.map(({ file }) => ({ file, path: '', message: 'cannot be read' })),
+    redact: (message) => secrets.reduce((text, secret) => text.replaceAll(secret, '***'), message),
+    asWritten: (text) => text,
+  };
+}
+
+/** Dry runs over databases that other tests used before; that those of the service leave no trace is proved elsewhere. */
+class ReusedDryRuns extends DryRuns {
+  readonly #world: AdministrationWorld;
+
+  constructor(world: AdministrationWorld) {
+    super();
+    this.#world = world;
+  }
+
+  override async open(): Promise<DryRun> {
+    const { cipher, kms, secrets, certificateAuthority } = this.#world;
+    return { store: new MemoryStore(), cipher, kms, secrets, certificateAuthority, close: async () => {} };
+  }
+}
+
+/** A store with the tenant `acme`, and the use cases of configuration files. */
+export async function aFolderWorld() {
+  const world = await anAdministration();
+  const ports = { ...world, dryRuns: new ReusedDryRuns(world) };
+  const check = (folder: Folder, secrets?: readonly string[]) => new CheckFolder(ports).execute(contentsOf(folder, secrets));
+  const load = (folder: Folder, secrets?: readonly string[]) =>
+    new ImportFolder(ports).execute('config', contentsOf(folder, secrets), { isAlone: true });
+  const save = (tenant: string) => new ExportTenant(world).execute(tenant as TenantId);
+  return { ...ports, check, load, save };
+}
+
+export type FolderWorld = Awaited<ReturnType<typeof aFolderWorld>>;

@@ -1,0 +1,398 @@
+import { expect } from 'chai';
+import { ListClients } from '../../../application/clients/clients.ts';
+import { FolderFaults } from '../../../application/configuration-files/import-folder.ts';
+import { RemoveEndedTenants } from '../../../application/tenants/remove-ended-tenants.ts';
+import { GetTenant, ListTenants } from '../../../application/tenants/tenants.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { endOf, ROOT } from '../administrators.ts';
+import { aFolderWorld, CARD, type Folder, type FolderWorld } from './folder-kit.ts';
+
+/** Written so that nobody takes it for a template. */
+const placeholder = (inside: string) => `$\{${inside}}`;
+const SECRET = 'the-key-of-the-webhook';
+const WEBHOOK = {
+  url: 'https://b.example/',
+  auth: { type: 'apiKey', config: { headerName: 'X-Key', value: SECRET } },
+};
+const LOGIN = {
+  registrarUrl: 'https://registrar.example',
+  oidcUrl: 'https://login.example',
+  clientId: 'vidimus',
+  username: 'beta',
+  password: 'the-password',
+};
+const FOLDER: Folder = {
+  'beta/tenant.json': { name: 'Beta', sessionConfig: { ttlSeconds: 100 } },
+  'beta/clients/shop.json': { roles: ['issuance:offer'], description: `pays with ${placeholder('MONEY')}` },
+  'beta/issuance/config.json': { display: [{ name: 'Beta', locale: 'en' }], batchSize: 3 },
+  'beta/issuance/credentials/card.json': { ...CARD, claims: null, claimsWebhook: WEBHOOK },
+  'beta/registrar.json': LOGIN,
+  'beta/trust-lists/ours.json': {
+    entities: [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'signing',
+        info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ],
+  },
+};
+
+describe('An import of a folder', () => {
+  let world: FolderWorld;
+  beforeEach(async () => {
+    world = await aFolderWorld();
+  });
+  const faultsOf = async (folder: Folder): Promise<FolderFaults> => {
+    try {
+      await world.load(folder);
+    } catch (error) {
+      if (error instanceof FolderFaults) return error;
+      throw error;
+    }
+    throw new Error('nothing failed');
+  };
+  const beta = 'beta' as TenantId;
+  const clients = async () =>
+    (await new ListClients(world).execute({ ...world.caller([]), tenantId: beta })).map(({ clientId }) => clientId);
+
+  const loaded = () => world.store.prepare('the folder', () => world.load(FOLDER));
+
+  it('makes what is not there, and leaves the rest alone', async () => {
+    await loaded();
+    const { tenant } = await new GetTenant(world).execute(ROOT, beta);
+    expect(tenant).to.deep.include({ name: 'Beta', sessionConfig: { ttlSeconds: 100 } });
+    expect(await clients()).to.deep.equal(['shop']);
+    await world.load({ 'beta/tenant.json': { name: 'Beta & Co' } });
+    expect(await clients()).to.deep.equal(['shop']);
+    expect((await new GetTenant(world).execute(ROOT, beta)).tenant).to.include({ name: 'Beta & Co' });
+    expect(world.registrar.asked, 'a start does not depend on others').to.deep.equal([]);
+  });
+
+  it('writes nothing when everything is as it says', async () => {
+    await loaded();
+    const entries = async () => world.store.forTenant(beta, ({ audit }) => audit.list({ limit: 500 }));
+    const before = await entries();
+    world.clock.forward(60_000);
+    await world.load(FOLDER);
+    expect(await entries()).to.deep.equal(before);
+  });
+
+  it('writes nothing when an earlier release stored a configuration without later members', async () => {
+    const asks = {
+      dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] },
+    };
+    const folder = { ...FOLDER, 'beta/presentation/ask.json': asks };
+    await world.load(folder);
+    await world.store.forTenant(
+      beta,
+      async ({ presentationConfigurations }) => {
+        const { dcApiProtocols: _later, ...earlier } = await presentationConfigurations.get('ask');
+        await presentationConfigurations.put(earlier as never);
+      },
+      { by: 'system', alone: true },
+    );
+    const stored = () => world.store.forTenant(beta, ({ presentationConfigurations }) => presentationConfigurations.get('ask'));
+    const before = await stored();
+    expect(before).not.to.have.property('dcApiProtocols');
+    world.clock.forward(60_000);
+    await world.load(folder);
+    expect(await stored()).to.deep.equal(before);
+  });
+
+  it('stores nothing when anything is wrong, and says all of it', async () => {
+    const bad = {
+      ...FOLDER,
+      'beta/clients/shop.json': { roles: [] },
+      'beta/registrar.json': { ...LOGIN, password: '' },
+    };
+    const { name, message, faults } = await faultsOf(bad);
+    expect(name).to.equal('FolderFaults');
+    expect(faults.map(({ file, path }) => [file, path])).to.deep.equal([
+      ['beta/clients/shop.json', 'roles'],
+      ['beta/registrar.json', 'password'],
+    ]);
+    expect(message.split('\n')).to.have.length(3);
+    expect(message).to.match(/^the configuration in config has faults:\n {2}- beta\/clients\/shop.json: roles: /);
+    expect((await new ListTenants(world).execute()).map(({ tenant }) => tenant.id)).to.deep.equal(['acme']);
+  });
+
+  it('tells of no secret when something breaks', async () => {
+    world.kms.generate = async () => {
+      throw new Error(`no key for ${SECRET}`);
+    };
+    const broken = await world.load(FOLDER, [SECRET]).catch((error: Error) => error.message);
+    expect(broken).to.equal('no key for ***');
+  });
+
+  describe('and the export that it takes', () => {
+    const exported = async (tenant = 'beta') => {
+      const { files, secrets } = await world.save(tenant);
+      return { files: Object.fromEntries(files.map(({ path, document }) => [path, document])), secrets };
+    };
+
+    it('has each thing in a file, without a secret and without what the service adds', async () => {
+      await loaded();
+      const { files, secrets } = await exported();
+      expect(Object.keys(files)).to.include.members([
+        ...['tenant.json', 'registrar.json', 'clients/shop.json', 'keys/signing.json'],
+        ...['issuance/config.json', 'issuance/credentials/card.json', 'trust-lists/ours.json'],
+      ]);
+      const text = JSON.stringify(files);
+      expect(text).to.not.include(SECRET).and.not.include(LOGIN.password);
+      expect(text).to.not.match(/createdAt|updatedAt|sequenceNumber|secretHash|"jwt"/);
+      expect(secrets.map(({ path, member }) => [path, member])).to.deep.include.members([
+        ['issuance/credentials/card.json', 'claimsWebhook.auth.config.value'],
+        ['registrar.json', 'password'],
+      ]);
+      for (const { name } of secrets) expect(text).to.include(placeholder(name));
+      expect(files['clients/shop.json'], 'what looks like a placeholder').to.include({
+        description: `pays with $${placeholder('MONEY')}`,
+      });
+    });
+
+    it('is the same each time', async () => {
+      await loaded();
+      expect(await world.save('beta')).to.deep.equal(await world.save('beta'));
+    });
+
+    it('takes names that differ in case alone apart', async () => {
+      await world.load({
+        'beta/tenant.json': { name: 'Beta' },
+        'beta/clients/shop.json': { roles: ['issuance:offer'] },
+        'beta/clients/Shop.json': { roles: ['issuance:offer'] },
+      });
+      const { files } = await exported();
+      expect(Object.keys(files)).to.include.members(['clients/Shop.json', 'clients/shop-2.json']);
+    });
+
+    it('is refused for nobody: not_found', async () => {
+      expect(await endOf(world.save('nobody'))).to.equal('not_found');
+    });
+  });
+});
+
+const TENANT = { name: 'Acme' };
+const BETA = { 'beta/tenant.json': { name: 'Beta' } };
+const SHOP = { roles: ['issuance:offer'], secret: 'sixteen-or-more-chars' };
+
+describe('The check of a folder', () => {
+  let world: FolderWorld;
+  beforeEach(async () => {
+    world = await aFolderWorld();
+  });
+  const faults = async (folder: Folder, secrets?: readonly string[]) =>
+    (await world.check(folder, secrets)).faults.map(({ file, path }) => `${file} ${path}`.trim());
+
+  it('says what an import would do, and does none of it', async () => {
+    const folder = { ...BETA, 'beta/clients/shop.json': SHOP, 'acme/tenant.json': TENANT };
+    const { documents, outcomes, faults: found } = await world.check(folder);
+    expect(found).to.deep.equal([]);
+    expect([...documents.keys()]).to.deep.equal(['acme', 'beta']);
+    const said = Object.fromEntries([...outcomes].map(([{ file }, outcome]) => [file, outcome]));
+    expect(said).to.deep.equal({
+      'acme/tenant.json': 'unchanged',
+      'beta/tenant.json': 'created',
+      'beta/clients/shop.json': 'created',
+    });
+    const changed = await world.check({ 'acme/tenant.json': { name: 'Another name' } });
+    expect([...changed.outcomes.values()]).to.deep.equal(['changed']);
+    expect((await new ListTenants(world).execute()).map(({ tenant }) => tenant.name)).to.deep.equal(['Acme']);
+  });
+
+  const credential = (changes: object) => ({
+    ...BETA,
+    'beta/issuance/credentials/card.json': { ...CARD, ...changes },
+  });
+  const cases: [string, Folder, string[]][] = [
+    ['of a member', credential({ lifeTime: 1 }), ['beta/issuance/credentials/card.json lifeTime']],
+    [
+      'of several members',
+      credential({ lifeTime: 1, vct: 5 }),
+      ['beta/issuance/credentials/card.json lifeTime', 'beta/issuance/credentials/card.json vct'],
+    ],
+    ['of a reference that leads nowhere', credential({ keyChainId: 'x' }), ['beta/issuance/credentials/card.json keyChainId']],
+    [
+      'of an address that may not be called',
+      credential({ claims: null, claimsWebhook: { url: 'https://db.internal/' } }),
+      ['beta/issuance/credentials/card.json claimsWebhook.url'],
+    ],
+    ['of a file that cannot be read', { ...BETA, 'beta/registrar.json': undefined }, ['beta/registrar.json']],
+    ['of a tenant without its file', { 'beta/clients/shop.json': SHOP }, ['beta/tenant.json']],
+    ['of a tenant id that is none', { 'Beta/tenant.json': { name: 'Beta' } }, ['Beta', 'Beta/tenant.json id']],
+    ['of a tenant under the name of another', { 'beta/tenant.json': { id: 'gamma', name: 'B' } }, ['beta/tenant.json id']],
+    [
+      'of two files about one thing',
+      {
+        ...BETA,
+        'beta/clients/a.json': { ...SHOP, clientId: 'shop' },
+        'beta/clients/b.json': { ...SHOP, clientId: 'shop' },
+      },
+      ['beta/clients/b.json'],
+    ],
+    [
+      'of an administrator with roles in two files',
+      {
+        'beta/tenant.json': { name: 'B', roles: ['clients:manage'] },
+        'beta/clients/beta-admin.json': { ...SHOP, roles: ['clients:manage'] },
+      },
+      ['beta/tenant.json roles'],
+    ],
+    [
+      'of a secret as answers show it',
+      {
+        ...BETA,
+        'beta/registrar.json': {
+          registrarUrl: 'https://r.example',
+          oidcUrl: 'https://o.example',
+          clientId: 'c',
+          username: 'u',
+          password: '***',
+        },
+      },
+      ['beta/registrar.json password'],
+    ],
+    [
+      'of a client that another tenant has',
+      { 'acme/tenant.json': TENANT, 'acme/clients/shop.json': SHOP, ...BETA, 'beta/clients/shop.json': SHOP },
+      ['beta/clients/shop.json'],
+    ],
+    [
+      'of none where one file names another that is only refused',
+      { ...credential({ keyChainId: 'mine' }), 'beta/keys/mine.json': { usageType: 'nonsense' } },
+      ['beta/keys/mine.json usageType'],
+    ],
+  ];
+  for (const [what, folder, found] of cases) {
+    it(`finds faults ${what}`, async () => {
+      expect(await faults(folder)).to.deep.equal(found);
+    });
+  }
+
+  it('finds them all, in the order of files and members', async () => {
+    const folder = {
+      ...credential({ lifeTime: 1 }),
+      'acme/clients/shop.json': SHOP,
+      'beta/clients/shop.json': { ...SHOP, roles: [] },
+    };
+    expect(await faults(folder)).to.deep.equal([
+      'acme/tenant.json',
+      'beta/clients/shop.json roles',
+      'beta/issuance/credentials/card.json lifeTime',
+    ]);
+  });
+
+  it('begins each note with what it is about, also without the list of those concerned', async () => {
+    const { advice } = await world.check({
+      'beta/tenant.json': {
+        name: 'Beta',
+        profile: 'haip',
+        statusListConfig: { ttl: 200_000, capacity: 1_000 },
+      },
+      'beta/issuance/credentials/card.json': CARD,
+      'beta/issuance/credentials/one-proof.json': {
+        ...{ ...CARD, id: 'one-proof' },
+        ...{ keyAttestationsRequired: {}, proofTypes: ['jwt'] },
+      },
+    });
+    const messages = advice.map(({ message }) => message);
+    expect(messages.join('\n'))
+      .to.include('verifiers may accept a credential for more than a day')
+      .and.include('wallets with that library cannot read the metadata')
+      .and.include('wallets that prove their keys by attestation alone cannot get the credential');
+    for (const message of messages) expect(message).to.not.match(/^(they|it|its|he|this|so)\b/);
+  });
+
+  it('warns of a client for configurations that there are not', async () => {
+    const shop = { ...SHOP, allowedIssuanceConfigs: ['card', 'nothing'] };
+    const { faults: found, warnings } = await world.check({
+      ...credential({}),
+      'beta/clients/shop.json': shop,
+    });
+    expect(found).to.deep.equal([]);
+    expect(warnings.map(({ file, path }) => [file, path])).to.deep.equal([['beta/clients/shop.json', 'allowedIssuanceConfigs.1']]);
+  });
+
+  it('quotes nothing that came out of the environment', async () => {
+    const entities = [
+      {
+        type: 'internal',
+        issuerKeyChainId: 'from-the-outside',
+        info: { name: 'Beta', country: 'DE', streetAddress: 'Weg 1' },
+      },
+    ];
+    const folder = { ...BETA, 'beta/trust-lists/ours.json': { entities } };
+    const { faults: found } = await world.check(folder, ['from-the-outside']);
+    expect(JSON.stringify(found)).to.include('***');
+    expect(JSON.stringify(found)).to.not.include('from-the-outside');
+  });
+});
+
+const HOUR_MS = 3_600_000;
+
+describe('A folder with a tenant whose time is over', () => {
+  let world: FolderWorld;
+  let told: string[];
+  beforeEach(async () => {
+    world = await aFolderWorld();
+    told = [];
+    Object.assign(world.log, {
+      warn: (message: string) => {
+        if (message.includes('endsAt')) told.push(message);
+      },
+    });
+  });
+  const inHours = (hours: number) => new Date(world.clock.now().getTime() + hours * HOUR_MS).toISOString();
+  const folder = (endsAt: string) => ({
+    'beta/tenant.json': { name: 'Beta', endsAt },
+    'beta/issuance/credentials/card.json': CARD,
+    'gamma/tenant.json': { name: 'Gamma' },
+  });
+  const tenants = async () => (await new ListTenants(world).execute()).map(({ tenant }) => tenant.id);
+  const WARNING = /^configuration folder: beta\/tenant\.json: endsAt: the time of this tenant was over at /;
+
+  it('is imported without it, and that is said in one line', async () => {
+    await world.load(folder(inHours(-1)));
+    expect(await tenants()).to.deep.equal(['acme', 'gamma']);
+    expect(told).to.have.length(1);
+    expect(told[0]).to.match(WARNING);
+  });
+
+  it('is imported while it is being removed, and afterwards, as often as it starts', async () => {
+    const written = folder(inHours(1));
+    await world.load(written);
+    expect(await tenants()).to.include('beta');
+    world.clock.forward(HOUR_MS);
+    await world.load(written);
+    expect(told[0]).to.include('it is being removed');
+    await new RemoveEndedTenants(world).execute(world.clock.now(), 100);
+    await world.load(written);
+    expect(told[1]).to.include('it is not made again');
+    expect(await tenants()).to.deep.equal(['acme', 'gamma']);
+  });
+
+  it('waits with a later time until the removal is done, and makes it anew then', async () => {
+    await world.load(folder(inHours(1)));
+    world.clock.forward(HOUR_MS);
+    await world.load(folder(inHours(5)));
+    expect(told).to.have.length(1);
+    await new RemoveEndedTenants(world).execute(world.clock.now(), 100);
+    await world.load(folder(inHours(5)));
+    expect(await tenants()).to.include('beta');
+  });
+
+  it('is refused where the tenant is there: nobody is ended by a time that was mistyped', async () => {
+    await world.load({ 'beta/tenant.json': { name: 'Beta' } });
+    const refused = await world.load(folder(inHours(-1))).catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(FolderFaults);
+    expect((refused as FolderFaults).faults.map(({ file, path }) => `${file} ${path}`)).to.include('beta/tenant.json endsAt');
+    expect(await tenants()).to.deep.equal(['acme', 'beta']);
+  });
+
+  it('is judged all the same: its other files may not be wrong', async () => {
+    const wrong = { ...folder(inHours(-1)), 'beta/issuance/credentials/card.json': { ...CARD, lifeTime: 1 } };
+    const { faults, warnings } = await world.check(wrong);
+    expect(faults.map(({ path }) => path)).to.deep.equal(['lifeTime']);
+    expect(warnings.map(({ path }) => path)).to.deep.equal(['endsAt']);
+  });
+});

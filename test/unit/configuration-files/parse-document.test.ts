@@ -1,0 +1,279 @@
+import { expect } from 'chai';
+import { parseDocumentText } from '../../../config/configuration-files/parse-document.ts';
+import { fillPlaceholders, withoutValues } from '../../../config/configuration-files/placeholders.ts';
+import { isFolder, placeOf, STAGES, shortName } from '../../../domain/configuration-files/folder.ts';
+import { escapePlaceholders, SecretNames } from '../../../domain/configuration-files/placeholder.ts';
+import type { Json } from '../../../domain/shared/json.ts';
+
+const parse = (text: string, format: 'json' | 'yaml') => parseDocumentText(Buffer.from(text), format);
+
+const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+
+describe('configuration files', () => {
+  it('are read as JSON', () => {
+    const text = '\uFEFF{"a": [1, "x", null, true], "b": {"c": 1e3}}';
+    expect(parse(text, 'json')).to.deep.equal({ value: { a: [1, 'x', null, true], b: { c: 1000 } } });
+  });
+
+  it('are read as YAML 1.2, where no, dates and versions are text', () => {
+    const text = [
+      '# a comment',
+      'id: pid',
+      'answer: no',
+      'born: 1985-12-10',
+      'version: "1.0"',
+      'number: 7',
+      'on: true',
+      'nothing: null',
+      'frame: &frame',
+      '  0: {_sd: [a, b]}',
+      'same: *frame',
+      'pem: |',
+      '  -----BEGIN',
+      '  -----END',
+    ].join('\n');
+    expect(parse(text, 'yaml')).to.deep.equal({
+      value: {
+        id: 'pid',
+        answer: 'no',
+        born: '1985-12-10',
+        version: '1.0',
+        number: 7,
+        on: true,
+        nothing: null,
+        frame: { 0: { _sd: ['a', 'b'] } },
+        same: { 0: { _sd: ['a', 'b'] } },
+        pem: '-----BEGIN\n-----END\n',
+      },
+    });
+  });
+
+  const bomb = Array.from({ length: 9 }, (_, i) =>
+    i === 0
+      ? 'a0: &a0 [x, x, x, x, x, x, x, x, x]'
+      : `a${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(', ')}]`,
+  ).join('\n');
+  const refused: [string, 'json' | 'yaml', string, RegExp][] = [
+    ['JSON that is none, with the place', 'json', '{"a": 1,\n "b": 2 "key-of-somebody"}', /is not JSON \(line 2, column 9\)/],
+    ['JSON with a comment', 'json', '{/* key-of-somebody */}', /is not JSON/],
+    ['nothing', 'json', '', /is not JSON/],
+    ['a member twice', 'json', '{"a": 1,\n\n"a": "key-of-somebody"}', /has the member "a" twice in one object \(line 3, column 1\)/],
+    ['a member twice, once in disguise', 'json', '{"a": 1, "\\u0061": 2}', /has the member "a" twice in one object \(line 1, column 10\)/],
+    ['a list', 'json', '[]', /one object/],
+    ['a list with a member twice', 'json', '[{"a": 1, "a": 2}]', /must be a JSON object/],
+    ['a text', 'json', '"key-of-somebody"', /one object/],
+    ['depth', 'json', nested(40), /deeper than 32 levels \(line 1, column 161\)/],
+    ['a member that reaches for the prototype', 'json', '{"__proto__": {}}', /called "__proto__"/],
+    ['NUL', 'json', '{"a": "\\u0000"}', /has NUL in a text/],
+    ['YAML with a member twice', 'yaml', 'a: 1\nb: 2\na: key-of-somebody\n', /duplicate key \(line 3\)/],
+    ['YAML that is none', 'yaml', 'a: [1\nb: key-of-somebody: x', /is not YAML as it is taken here: .+ \(line \d+\)/],
+    ['several documents', 'yaml', 'a: 1\n---\na: 2\n', /multiple docs/],
+    ['an unknown tag', 'yaml', 'a: !key-of-somebody x\n', /tag resolve failed \(line 1\)/],
+    ['binary data', 'yaml', 'a: !!binary aGVsbG8=\n', /JSON does not have/],
+    ['an infinite number', 'yaml', 'a: .inf\n', /JSON does not have/],
+    ['a list as the name of a member', 'yaml', '? [a]\n: 1\n', /neither text nor a number/],
+    ['null as the name of a member', 'yaml', '~: 1\n', /neither text nor a number/],
+    ['aliases that multiply', 'yaml', bomb, /aliases that multiply/],
+    ['YAML depth', 'yaml', nested(40), /JSON does not have, or too many/],
+    ['a YAML member that reaches for the prototype', 'yaml', '__proto__: {a: 1}\n', /JSON does not have/],
+    ['a prototype in a constructor', 'json', '{"constructor": {"prototype": {}}}', /"prototype" in "constructor"/],
+    ['a YAML prototype in a constructor', 'yaml', 'constructor: {prototype: 1}\n', /JSON does not have/],
+    ['YAML that is a text', 'yaml', 'key-of-somebody', /one object/],
+    ['an empty file', 'yaml', '', /one object/],
+  ];
+  for (const [what, format, text, fault] of refused) {
+    it(`are refused with ${what}, without being quoted`, () => {
+      const parsed = parse(text, format);
+      expect(parsed).to.have.property('fault').that.matches(fault);
+      expect(JSON.stringify(parsed)).to.not.include('key-of-somebody');
+    });
+  }
+
+  it('are refused when they are no UTF-8', () => {
+    const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
+    expect(parseDocumentText(bytes, 'json')).to.deep.equal({ fault: 'is no UTF-8 text' });
+  });
+});
+
+/** A placeholder, written so that nobody takes it for a template. */
+const of = (inside: string) => `$\{${inside}}`;
+const ENVIRONMENT = { NAME: 'value', _1: 'one', EMPTY: '', BRACES: of('NAME'), MASTER_SECRET: 'the secret' };
+
+const filled = (text: string) => fillPlaceholders(text, ENVIRONMENT, []);
+
+describe('placeholders in configuration files', () => {
+  const taken: [string, string, string][] = [
+    ['a variable', of('NAME'), 'value'],
+    ['one inside of text', `https://${of('NAME')}.example/${of('_1')}`, 'https://value.example/one'],
+    ['a default for one that is not set', of('NONE:x'), 'x'],
+    ['an empty default', `a${of('NONE:')}b`, 'ab'],
+    ['a default with a colon', of('NONE:http://localhost:80'), 'http://localhost:80'],
+    ['a default with a line break', of('NONE:a\nb'), 'a\nb'],
+    ['a default for an empty variable', of('EMPTY:x'), 'x'],
+    ['a variable in preference to its default', of('NAME:x'), 'value'],
+    ['a value as it is, without looking at it again', of('BRACES'), of('NAME')],
+    ['an escaped beginning', `$${of('NAME')}`, of('NAME')],
+    ['a dollar before an escaped beginning', `$$${of('NAME')}`, `$${of('NAME')}`],
+    ['text that only looks similar', 'costs $5, {sessionId}, $NAME, $(NAME)', 'costs $5, {sessionId}, $NAME, $(NAME)'],
+  ];
+  for (const [what, text, value] of taken) {
+    it(`take ${what}`, () => {
+      expect(filled(text)).to.deep.include({ value, faults: [] });
+    });
+  }
+
+  const refused: [string, string, RegExp][] = [
+    ['a variable that is not set', of('NONE'), /^the variable NONE is not set$/],
+    ['an empty variable', of('EMPTY'), /^the variable EMPTY is not set$/],
+    ['a name with a hyphen', of('A-B'), /is written/],
+    ['a name that begins with a digit', of('1A'), /is written/],
+    ['no name', of(''), /is written/],
+    ['a default without a name', of(':x'), /is written/],
+    ['one that never ends', 'a ${NAME', /is written/],
+    ['a secret of the service', of('MASTER_SECRET'), /belongs to the service itself/],
+    ...[
+      ...['PGPASSWORD', 'pgpassword', 'VAULT_TOKEN', 'BAO_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'NPM_TOKEN'],
+      ...['AZURE_CLIENT_SECRET', 'GOOGLE_APPLICATION_CREDENTIALS', 'KUBERNETES_SERVICE_HOST', 'KMS_PIN'],
+    ].map((name): [string, string, RegExp] => [`${name} of what it runs on`, of(name), /what it runs on/]),
+    ['the same with a default', of('DATABASE_URL:x'), /belongs to the service itself/],
+  ];
+  for (const [what, text, message] of refused) {
+    it(`refuse ${what}`, () => {
+      const { faults } = fillPlaceholders({ a: [{ b: text }] }, ENVIRONMENT, []);
+      expect(faults).to.have.length(1);
+      expect(faults[0]?.path).to.equal('a.0.b');
+      expect(faults[0]?.message).to.match(message);
+    });
+  }
+
+  it('stand in texts only, at any depth; names and other values stay', () => {
+    const document: Json = { [of('NAME')]: [1, true, null, { x: of('NAME') }], n: 7 };
+    expect(fillPlaceholders(document, ENVIRONMENT, []).value).to.deep.equal({
+      [of('NAME')]: [1, true, null, { x: 'value' }],
+      n: 7,
+    });
+  });
+
+  it('leave out line breaks at the end of a variable, which secrets read from files have', () => {
+    const { value, used } = fillPlaceholders({ a: of('LINE'), b: `x${of('LINE')}y` }, { LINE: ' secret \r\n' }, []);
+    expect(value).to.deep.equal({ a: ' secret ', b: 'x secret y' });
+    expect(used.get('LINE')).to.equal(' secret ');
+  });
+
+  it('count a variable of line breaks alone as not set', () => {
+    const { faults } = fillPlaceholders({ a: of('LINE') }, { LINE: '\n' }, []);
+    expect(faults.map(({ message }) => message)).to.deep.equal(['the variable LINE is not set']);
+  });
+
+  it('are all looked at, however many are wrong', () => {
+    const { faults } = fillPlaceholders([of('A'), of('B') + of('C')], ENVIRONMENT, []);
+    expect(faults.map(({ path }) => path)).to.deep.equal(['0', '1', '1']);
+  });
+
+  it('come back from text that was escaped', () => {
+    for (const text of [of('NAME'), `$${of('NAME')}`, '$', '${', `$$${of('x')}`, 'plain']) {
+      expect(filled(escapePlaceholders(text)).value, text).to.equal(text);
+    }
+  });
+
+  it('can be put back where their values would be shown', () => {
+    const { used } = fillPlaceholders(
+      [of('A'), of('B'), of('C:default')],
+      {
+        A: 'a secret',
+        B: 'a secret(2)',
+      },
+      [],
+    );
+    expect(withoutValues('no "a secret(2)", noa secret, the default', used)).to.equal(`no "${of('B')}", no${of('A')}, the default`);
+    expect(withoutValues('nothing', new Map())).to.equal('nothing');
+  });
+
+  describe('in messages', () => {
+    const hide = (text: string, value: string) => withoutValues(text, new Map([['NAME', value]]));
+    const MESSAGES = [
+      'There is no key chain "sining".',
+      'the variable OTHER is not set',
+      'at least 16 characters; between 60 and 3600',
+      'expected one of access, signing',
+      'is no tenant id: lower-case letters, digits and -, at most 63',
+    ];
+
+    it('leave the words of a message alone, however common the value', () => {
+      for (const value of ['key', 'chain', 'a', 's', 'no', '16', '6', '60', '-', '.', ' ', 'e', 'set', 'letters']) {
+        for (const message of MESSAGES) expect(hide(message, value), value).to.equal(message);
+      }
+    });
+
+    it('are hidden wherever they are quoted, whole or in part, also as JSON writes them', () => {
+      for (const value of ['key', 'a', '16', 'hunter', 'S3cr3t', '1234', 'the-long-secret', 'se"cr\\et', '$&', 'x\ny']) {
+        for (const quoted of [`"${value}"`, JSON.stringify(value)]) {
+          expect(hide(`There is no key chain ${quoted}.`, value), value).to.equal(`There is no key chain "${of('NAME')}".`);
+        }
+      }
+      for (const value of ['hunter', 'S3cr3t', '1234', 'the-long-secret']) {
+        expect(hide(`no "x-${value}-y", "other"`, value), value).to.equal(`no "x-${of('NAME')}-y", "other"`);
+      }
+    });
+
+    it('are hidden outside of quotes when nobody can take them for a word', () => {
+      for (const value of ['the-long-secret', 'password-of-9', 'correcthorse', '20251224', 'line one\nline two']) {
+        for (const [before, after] of [
+          ['host ', ' is no host'],
+          ['https://', '.example: refused'],
+          ['x', 'y'],
+        ]) {
+          expect(hide(before + value + after, value), value).to.equal(before + of('NAME') + after);
+        }
+      }
+      for (const value of ['S3cr3t', 'hunter2', 'P@ss!', 'Admin']) {
+        expect(hide(`host ${value} is no host`, value), value).to.equal(`host ${of('NAME')} is no host`);
+        expect(hide(`https://${value}.example: refused`, value), value).to.equal(`https://${of('NAME')}.example: refused`);
+      }
+    });
+  });
+
+  it('tell texts that they are in by how these were written', () => {
+    const { texts } = fillPlaceholders([`${of('A')}-x`, 'plain', of('C:default')], { A: 'key' }, []);
+    expect([...texts]).to.deep.equal([
+      ['key-x', `${of('A')}-x`],
+      ['default', of('C:default')],
+    ]);
+  });
+});
+
+describe('A file in the folder of a tenant', () => {
+  it('is known by its place', () => {
+    expect(placeOf('keys/signing.json')).to.deep.equal({
+      kind: 'key-chain',
+      name: 'signing',
+      format: 'json',
+    });
+    expect(placeOf('keys/signing.yaml')).to.deep.equal({
+      kind: 'key-chain',
+      name: 'signing',
+      format: 'yaml',
+    });
+    expect(placeOf('keys/signing.yml')?.format).to.equal('yaml');
+    for (const path of ['keys/a/b.json', 'key/signing.json', 'keys/signing.txt', 'keys/signing', 'signing.json', 'other.json', '']) {
+      expect(placeOf(path), path).to.equal(undefined);
+    }
+  });
+
+  it('stands in a folder that can have some', () => {
+    for (const path of ['keys', 'issuance', '']) expect(isFolder(path), path).to.equal(true);
+    for (const path of ['key', 'keys/a', 'other', 'issu']) expect(isFolder(path), path).to.equal(false);
+    const nested = STAGES.flat().map(shortName);
+    expect(nested).to.include('key-chain').and.not.include('issuance-configuration');
+  });
+
+  it('has a variable of its own for each secret', () => {
+    const names = new SecretNames('acme-2');
+    expect([names.next('pid', 'webhook key'), names.next('pid', 'webhook key'), names.next('pid', 'webhook-key')]).to.deep.equal([
+      ...['ACME_2_PID_WEBHOOK_KEY', 'ACME_2_PID_WEBHOOK_KEY_2', 'ACME_2_PID_WEBHOOK_KEY_3'],
+    ]);
+    expect(new SecretNames('2nd').next('a', 'b')).to.equal('_2ND_A_B');
+  });
+});

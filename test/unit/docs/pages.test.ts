@@ -1,0 +1,249 @@
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { WEBHOOK_FAULTS } from '../../../application/ports/webhooks.ts';
+import { isSetting } from '../../../config/settings.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import { FAILURE_CODES } from '../../../domain/shared/failure.ts';
+import { REFUSAL_REASONS } from '../../../domain/shared/refusal.ts';
+import { SESSION_FAILURE_CODES } from '../../../domain/shared/session-failure.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { allOperations } from '../../../tools/api-document.ts';
+import { describeSettings } from '../../../tools/describe-settings.ts';
+import { withCodes } from '../../../tools/write-test-codes.ts';
+
+const ROOT = new URL('../../../', import.meta.url);
+const pageOf = (file: string | URL) => readFileSync(new URL(file, ROOT), 'utf8');
+const manifest = JSON.parse(pageOf('package.json')) as {
+  scripts: Record<string, string>;
+  dependencies: Record<string, string>;
+};
+
+describe('the README', () => {
+  it('is a front door: two sentences, a picture, two commands, and where to go', () => {
+    const readme = pageOf('README.md');
+    expect(readme.split('\n').length).to.be.at.most(60);
+    expect(readme).to.match(/!\[[^\]]{20,}\]\(docs\/images\/playground\.png\)/);
+    expect(readme).to.include('npm ci && npm run demo').and.to.include('npm ci && npm test');
+  });
+
+  it('leads to a page that documents every setting as the schema does', () => {
+    const table = pageOf('docs/settings.md').split('<!-- settings -->')[1]?.split('<!-- /settings -->')[0]?.trim();
+    expect(table).to.equal(describeSettings());
+  });
+
+  it('leads to a page that names every production package with its reason', () => {
+    const page = pageOf('docs/dependencies.md');
+    const families = Object.keys(manifest.dependencies).map((name) => name.replace(/^(@mikro-orm)\/.*/, '$1/*'));
+    for (const name of families) expect(page, name).to.contain(`\`${name}\``);
+  });
+
+  it('names commands that exist, and so do the pages about them', () => {
+    const pages = ['README.md', 'docs/running.md', 'docs/commands.md'].map(pageOf).join('\n');
+    const named = [...pages.matchAll(/`npm run ([a-z:]+)/g)].map((match) => match[1] ?? '');
+    for (const name of named) expect(manifest.scripts, name).to.have.property(name);
+  });
+});
+
+describe('the pages', () => {
+  const pages = globSync('{*.md,{docs,deploy,config,examples}/**/*.md,test/*.md}', { cwd: ROOT });
+  const anchorsOf = (text: string) =>
+    [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    );
+
+  it('stand in the table of contents, all of them', () => {
+    const contents = pageOf('docs/README.md');
+    const names = pages.flatMap((page) => /^docs\/([\w-]+\.md)$/.exec(page)?.[1] ?? []);
+    expect(names).to.have.length.greaterThan(30);
+    for (const name of names.filter((one) => one !== 'README.md')) expect(contents, name).to.include(`](${name})`);
+  });
+
+  it('lead to pages and headings that there are', () => {
+    expect(pages).to.include.members(['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/operating.md']);
+    for (const page of pages) {
+      const text = pageOf(page);
+      for (const [, file = '', anchor] of text.matchAll(/\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
+        const target = file === '' ? new URL(page, ROOT) : new URL(file, new URL(page, ROOT));
+        expect(existsSync(target), `${page} leads to ${file}`).to.equal(true);
+        if (anchor !== undefined && target.pathname.endsWith('.md'))
+          expect(anchorsOf(pageOf(target)), `${page} leads to ${file}`).to.include(anchor);
+      }
+    }
+  });
+});
+
+describe('the image', () => {
+  it('starts the service by the launcher', () => {
+    const [, command = ''] = /^CMD (\[.*\])$/m.exec(pageOf('Dockerfile')) ?? [];
+    expect(JSON.parse(command)).to.deep.equal(['node', 'bootstrap/commands/vidimus.mjs', 'start']);
+  });
+});
+
+const ARCHITECTURE_PAGES = [
+  ...readdirSync(new URL('docs/architecture', ROOT)).map((page) => `docs/architecture/${page}`),
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+];
+/** What looks like a path and has neither a placeholder nor a pattern in it. */
+const PATH = /`((?:domain|application|adapters|bootstrap|config|tools|test|docs)\/[\w./-]*)`/g;
+
+describe('The pages on the architecture', () => {
+  for (const page of ARCHITECTURE_PAGES) {
+    it(`${page} names files and folders that are there`, () => {
+      const text = pageOf(page);
+      const missing = Array.from(text.matchAll(PATH), ([, path = '']) => path).filter((path) => !existsSync(new URL(path, ROOT)));
+      expect(missing).to.deep.equal([]);
+    });
+  }
+
+  it('list every decision', () => {
+    const files = readdirSync(new URL('docs/decisions', ROOT)).filter((file) => file !== 'README.md');
+    const listed = pageOf('docs/decisions/README.md');
+    expect(files.filter((file) => !listed.includes(`(${file})`))).to.deep.equal([]);
+  });
+});
+
+describe('The page on the tests', () => {
+  it('lists every code that stands in the name of a test', () => {
+    const page = pageOf('test/README.md');
+    expect(withCodes(page, ROOT), 'npm run docs:test-codes').to.equal(page);
+  });
+});
+
+describe('the page about security', () => {
+  const page = pageOf('docs/security.md');
+
+  it('names tests and pages that exist', () => {
+    const named = [...page.matchAll(/`((?:test|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+    const linked = [...page.matchAll(/\]\(([\w./-]+)\)/g)].map(([, path = '']) => `docs/${path}`);
+    expect(named.length).to.be.greaterThan(40);
+    for (const path of [...named, ...linked]) expect(existsSync(new URL(path, ROOT)), path).to.equal(true);
+  });
+
+  it('has a test for each answer', () => {
+    const rows = page.split('\n').filter((line) => /^\| (?!Way|Who|---)/.test(line) && line.split('|').length === 5);
+    const answers = rows.filter((row) => !/^\| (a|an|another|who) [^|]*\| [^|]*\| [^|`]*\|$/.test(row));
+    expect(answers.length).to.be.greaterThan(30);
+    for (const row of answers) expect(row).to.match(/`(test|docs)\//);
+  });
+});
+
+/** The part of a page below a heading, up to the next. */
+function part(text: string, heading: string): string {
+  const [, below = ''] = text.split(`\n## ${heading}\n`);
+  return below.split('\n## ')[0] ?? '';
+}
+
+/** The first cells of the tables of a text, each code on its own. */
+function codesIn(text: string): string[] {
+  const rows = text.split('\n').filter((line) => line.startsWith('| `'));
+  return rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([a-z0-9_]+)`(?!\))/g)].map(([, code = '']) => code));
+}
+
+describe('the page about troubles', () => {
+  const text = pageOf('docs/troubleshooting.md');
+
+  it('explains every reason for which a session fails, each once', () => {
+    expect(codesIn(part(text, 'A session failed'))).to.have.members([...SESSION_FAILURE_CODES]);
+  });
+
+  it('explains every failure of a request, each once on its side', () => {
+    const [calls, wallets] = ['A call is refused', 'A wallet is refused'].map((name) => codesIn(part(text, name)));
+    expect([...(calls ?? []), ...(wallets ?? [])]).to.have.members([...FAILURE_CODES, 'internal_error']);
+  });
+
+  it('explains every fault of a webhook', () => {
+    expect(codesIn(part(text, 'A webhook failed'))).to.have.members([...WEBHOOK_FAULTS]);
+  });
+
+  it('leads to the reasons of a refused presentation, of which none is missing', () => {
+    expect(text).to.include('(verifying.md#why-a-presentation-is-refused)');
+    const reasons = codesIn(part(pageOf('docs/verifying.md'), 'Why a presentation is refused'));
+    expect(reasons).to.have.members([...REFUSAL_REASONS]);
+  });
+
+  it('leads from each symptom to a section, whose tables name a cause and what to do', () => {
+    const [symptoms = '', ...sections] = text.split(/\n## /);
+    const targets = [...symptoms.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor);
+    expect(targets).to.have.length.greaterThan(6);
+    for (const anchor of targets) {
+      const section = sections.find((one) => one.split('\n')[0]?.toLowerCase().replaceAll(' ', '-') === anchor);
+      expect(section, anchor).to.be.a('string');
+      const rows = (section ?? '').split('\n').filter((line) => /^\| (?!What|It says|Who)/.test(line));
+      for (const row of rows) for (const cell of row.split('|').slice(1, -1)) expect(cell.trim(), row).not.to.equal('');
+    }
+  });
+
+  it('names codes, operations and settings that there are', async () => {
+    const operations = await allOperations();
+    const codes: readonly string[] = [
+      ...SESSION_FAILURE_CODES,
+      ...FAILURE_CODES,
+      ...WEBHOOK_FAULTS,
+      ...REFUSAL_REASONS,
+      ...['internal_error', 'credential_issuer'],
+    ];
+    const [before = ''] = text.split('\n## The database went back in time');
+    for (const [, code = ''] of before.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)) expect(codes).to.include(code);
+    for (const [, method, path = ''] of before.matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s?`]*)/g)) {
+      const pattern = (operation: string) => new RegExp(`^${operation.replaceAll(/:\w+/g, '[^/]+')}$`);
+      const isThere = operations.some((operation) => pattern(operation).test(`${method} ${path}`));
+      expect(isThere, `${method} ${path}`).to.equal(true);
+    }
+    for (const [, name = ''] of before.matchAll(/`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g)) expect(isSetting(name), name).to.equal(true);
+  });
+
+  it('says of each where it appears, what causes it and what to do', () => {
+    for (const line of text.split('\n').filter((row) => row.startsWith('| `'))) {
+      const cells = line.split('|').slice(1, -1);
+      expect(cells, line).to.have.length(4);
+      for (const cell of cells) expect(cell.trim(), line).to.not.equal('');
+    }
+  });
+});
+
+const CERTIFICATION = pageOf('docs/certification.md');
+
+/** Names in backticks of the first column of the settings table. */
+function settingsOfIssuers(): string[] {
+  const [, table = ''] = CERTIFICATION.split('| Setting | Value | Why |');
+  const rows = table.split('\n\n')[0]?.split('\n') ?? [];
+  return rows.flatMap((row) => {
+    const [, first = ''] = row.split('|');
+    return [...first.matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
+  });
+}
+
+describe('docs/certification.md', () => {
+  it('names settings of issuers that exist', () => {
+    const known = [...Object.keys(IssuanceConfigurationBody.shape), ...Object.keys(CredentialConfigurationBody.shape)];
+    const names = settingsOfIssuers();
+    expect(names).to.have.length.above(10);
+    expect(known).to.include.members(names);
+  });
+
+  it('names settings of verifiers that exist', () => {
+    const [, section = ''] = CERTIFICATION.split('## Plans for verifiers');
+    const properties = Object.keys(PresentationConfigurationBody.shape);
+    for (const name of [
+      ...['trustAnchors', 'redirectUri', 'responseMode', 'clientIdPrefix', 'requestUriMethod'],
+      ...['mdlProfile', 'clientName', 'logoUri'],
+    ]) {
+      expect(section).to.include(name);
+      expect(properties).to.include(name);
+    }
+  });
+
+  it('names the element ids of the approval page', () => {
+    const page = pageOf('adapters/http/pages/consent-page.ts');
+    for (const id of ['approve', 'deny']) {
+      expect(CERTIFICATION).to.include(`\`${id}\``);
+      expect(page).to.include(`id="${id}"`);
+    }
+  });
+});

@@ -1,0 +1,324 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { z } from 'zod';
+import { readForm } from '../../../adapters/http/input/read-body.ts';
+import { parseClientCredentials } from '../../../adapters/http/oauth/access-token.routes.ts';
+import { buildOpenApi } from '../../../adapters/http/openapi/openapi.ts';
+import { resourceRoutes } from '../../../adapters/http/resource-routes.ts';
+import { type Find, type Route, reply, route } from '../../../adapters/http/route.ts';
+import { documentationPage, readDocumentationFile } from '../../../adapters/http/service/documentation-page.ts';
+import { toHealthView } from '../../../adapters/http/service/service.routes.ts';
+import { CheckHealth } from '../../../application/health/check-health.ts';
+import { Draining } from '../../../application/health/draining.ts';
+import { CredentialConfigurationBody } from '../../../domain/issuance/configuration.ts';
+import { IssuanceConfigurationBody } from '../../../domain/issuance/issuance-configuration.ts';
+import { type EditedKind, RESOURCES } from '../../../domain/resources.ts';
+import { withKeyReferences } from '../../../domain/shared/older-names.ts';
+import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
+import { PresentationConfigurationBody } from '../../../domain/verification/configuration.ts';
+import { aWorld, codeOf } from '../administrators.ts';
+
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+describe('Client credentials', () => {
+  it('come in the header, percent-encoded or as they are, or in the body', () => {
+    const expected = { clientId: 'a:b', secret: 'x+y%z' };
+    expect(parseClientCredentials(basic('a%3Ab:x%2By%25z'), {})).to.deep.equal(expected);
+    expect(parseClientCredentials(basic('a%3Ab:x+y%z'), {})).to.deep.equal(expected);
+    expect(parseClientCredentials(undefined, { client_id: 'a:b', client_secret: 'x+y%z' })).to.deep.equal(expected);
+    expect(parseClientCredentials(basic('a:b').replace('Basic', 'basic'), { client_id: 'a' })).to.deep.equal({
+      clientId: 'a',
+      secret: 'b',
+    });
+  });
+
+  it('are refused when they are missing, unreadable or contradict each other', async () => {
+    const code = (header: string | undefined, body = {}) => codeOf(() => parseClientCredentials(header, body));
+    expect(await code(undefined, { client_id: 'a' })).to.equal('invalid_client');
+    for (const header of ['Bearer abc', 'Basic', 'Basic ***', basic('no colon')]) {
+      expect(await code(header)).to.equal('invalid_client');
+    }
+    expect(await code(basic('a:b'), { client_id: 'c' })).to.equal('invalid_request');
+    expect(await code(basic('a:b'), { client_secret: 'c' })).to.equal('invalid_request');
+  });
+});
+
+describe('A form', () => {
+  it('has the parameters that say something, and none twice', async () => {
+    expect({ ...readForm('code=c&state=&scope=a+b') }).to.deep.equal({ code: 'c', scope: 'a b' });
+    for (const twice of ['code=c&code=c', 'code=c&code=', 'code=&code=c', 'code&code=c', 'code=&code=']) {
+      expect(await codeOf(() => readForm(twice)), twice).to.equal('invalid_request');
+    }
+  });
+});
+
+describe('Key references', () => {
+  const Body = z.object({
+    keyChainId: z.string().nullable().optional(),
+    accessKeyChainId: z.string().optional(),
+    trustAnchors: z.array(z.object({ keyChainId: z.string() })).optional(),
+  });
+  const accepted = (body: unknown) => {
+    const read = safeParseWritten(Body, body);
+    return 'data' in read ? read.data : read.errors[0]?.path;
+  };
+
+  it('are taken by either name', () => {
+    const body = { certId: 'one', accessCertId: 'two', trustAnchors: [{ certId: 'three' }] };
+    expect(accepted(body)).to.deep.equal({
+      keyChainId: 'one',
+      accessKeyChainId: 'two',
+      trustAnchors: [{ keyChainId: 'three' }],
+    });
+    expect(accepted({ certId: 'one', keyChainId: 'one' })).to.deep.equal({ keyChainId: 'one' });
+    expect(accepted({ certId: null })).to.deep.equal({ keyChainId: null });
+  });
+
+  it('are refused when the two names say different things', () => {
+    expect(accepted({ certId: 'one', keyChainId: 'two' })).to.equal('certId');
+    expect(accepted({ trustAnchors: [{ certId: 'a', keyChainId: 'b' }] })).to.equal('trustAnchors.0.certId');
+    expect(accepted('text')).to.equal('');
+  });
+
+  it('are answered by both names', () => {
+    expect(withKeyReferences({ id: 'x', keyChainId: 'one', accessKeyChainId: null })).to.deep.equal({
+      id: 'x',
+      keyChainId: 'one',
+      certId: 'one',
+      accessKeyChainId: null,
+      accessCertId: null,
+    });
+    expect(withKeyReferences({ id: 'x' })).to.deep.equal({ id: 'x' });
+  });
+});
+
+describe('Health', () => {
+  it('tells what works and what does not, and runs once for all who ask at once', async () => {
+    let runs = 0;
+    const probes = [
+      { name: 'database', check: async () => void runs++ },
+      { name: 'broker', check: () => Promise.reject(new Error('secret address')) },
+    ];
+    const check = new CheckHealth({ probes, draining: new Draining(), log: aWorld().log });
+    const [health] = await Promise.all([check.execute(), check.execute()]);
+    expect(runs).to.equal(1);
+    const view = toHealthView(health, { version: '0.2.0', commit: null }, { showsNames: false });
+    expect(view).to.deep.equal({
+      version: '0.2.0',
+      commit: null,
+      status: 'error',
+      info: { database: { status: 'up' } },
+      error: { broker: { status: 'down' } },
+      details: { database: { status: 'up' }, broker: { status: 'down' } },
+    });
+    await check.execute();
+    expect(runs).to.equal(2);
+  });
+
+  it('names key providers for operators alone', () => {
+    const probes = [
+      { name: 'database', up: true },
+      { name: 'key-provider/house', up: true },
+      { name: 'key-provider/hsm-vault-7', up: false },
+    ];
+    const viewFor = (showsNames: boolean) =>
+      toHealthView({ healthy: true, degraded: true, probes }, { version: '0.2.0', commit: null }, { showsNames });
+    expect(viewFor(false).details).to.deep.equal({
+      database: { status: 'up' },
+      'key-providers': { status: 'down' },
+    });
+    expect(JSON.stringify(viewFor(false)))
+      .to.not.include('house')
+      .and.not.include('hsm');
+    expect(viewFor(true).error).to.deep.equal({ 'key-provider/hsm-vault-7': { status: 'down' } });
+  });
+
+  it('asks what rests again when it says that something changed, also while it was asked', async () => {
+    let change = () => {};
+    let runs = 0;
+    const probe = {
+      ...{ name: 'lists', restMs: 10_000 },
+      onChange: (changed: () => void) => {
+        change = changed;
+      },
+      check: async () => {
+        if (++runs === 2) change();
+      },
+    };
+    const check = new CheckHealth({ probes: [probe], draining: new Draining(), log: aWorld().log });
+    for (const said of [1, 1]) expect([await check.execute(), runs][1]).to.equal(said);
+    change();
+    for (const said of [2, 3, 3]) expect([await check.execute(), runs][1]).to.equal(said);
+  });
+
+  it('asks what rests between two answers once, whether it is up or down', async () => {
+    const timer = sinon.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const runs = { up: 0, down: 0 };
+      const probes = [
+        { name: 'up', restMs: 10_000, check: async () => void runs.up++ },
+        {
+          ...{ name: 'down', restMs: 10_000 },
+          check: async () => {
+            runs.down++;
+            throw new Error('refused');
+          },
+        },
+      ];
+      const check = new CheckHealth({ probes, draining: new Draining(), log: aWorld().log });
+      const answers = [await check.execute(), await check.execute()];
+      expect(answers[1]).to.deep.equal(answers[0]);
+      timer.tick(9_999);
+      await check.execute();
+      expect(runs).to.deep.equal({ up: 1, down: 1 });
+      timer.tick(1);
+      await check.execute();
+      expect(runs).to.deep.equal({ up: 2, down: 2 });
+    } finally {
+      timer.restore();
+    }
+  });
+});
+
+describe('The description of the interface', () => {
+  const Thing = z.object({ id: z.string() }).meta({ id: 'Thing' });
+  const routes = [
+    route({
+      method: 'post',
+      path: '/thing/:id/turn-round',
+      operationId: 'turnThing',
+      summary: 'Turn',
+      tag: 'Things',
+      surface: 'admin',
+      access: { anyOf: ['issuance:manage'] },
+      params: z.object({ id: z.string() }),
+      body: z.object({ keyChainId: z.string() }),
+      example: { keyChainId: 'x' },
+      responses: { 201: Thing, 409: 'In use' },
+      handle: () => reply(201, {}),
+    }),
+    route({
+      method: 'post',
+      path: '/:tenant/token',
+      operationId: 'redeemCode',
+      summary: 'Token',
+      tag: 'Wallets',
+      surface: 'oauth',
+      access: 'public',
+      body: z.object({ code: z.string() }),
+      bodyKind: 'form',
+      responses: { 200: 'Text' },
+      handle: () => reply(200, {}),
+    }),
+  ];
+
+  it('says of each route who may call it, what it takes and what it answers', () => {
+    const document = buildOpenApi(routes, { publicUrl: 'https://id.example', version: '1' });
+    const { paths } = document as { paths: Record<string, { post: Record<string, never> }> };
+    const turn = paths['/thing/{id}/turn-round']?.post;
+    expect(turn).to.deep.include({
+      security: [{ bearer: [] }, { clientCredentials: [] }],
+      'x-roles': ['issuance:manage'],
+    });
+    expect(turn).to.have.nested.property('requestBody.content.application/json.example.keyChainId', 'x');
+    expect(turn).to.have.nested.property('parameters[0].name', 'id');
+    expect(turn?.['responses']).to.have.all.keys(...'201 400 401 403 404 409 413 415 500 503'.split(' '));
+    const token = paths['/{tenant}/token']?.post;
+    expect(token).to.deep.include({ security: [] });
+    expect(token?.['responses']).to.have.all.keys(...'200 400 404 413 500 503'.split(' '));
+    const form = 'requestBody.content.application/x-www-form-urlencoded';
+    expect(token).to.have.nested.property(form);
+    expect(JSON.stringify(token?.['responses'])).to.include('ProtocolError');
+  });
+
+  it('is shown by a page without scripts of its own', async () => {
+    expect(documentationPage('/base')).to.not.match(/<script(?! src="\/base\/docs\/[a-z-]+\.js")/);
+    expect(await readDocumentationFile('package.json')).to.equal(undefined);
+    expect(await readDocumentationFile('toString')).to.equal(undefined);
+    expect((await readDocumentationFile('swagger-ui.css'))?.content.length).to.be.greaterThan(1_000);
+  });
+});
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A document with `value` at the place. */
+function holding(path: string, value: unknown): Members {
+  const [name = '', ...below] = path.split('.');
+  return { id: 'one', [name]: below.length === 0 ? value : holding(below.join('.'), value) };
+}
+
+const display = [{ name: 'Acme', locale: 'en' }];
+/** Documents of the kinds of which there are warnings; those are for whole ones. */
+const WHOLE: { readonly [kind in EditedKind]?: object } = {
+  'issuance-configuration': IssuanceConfigurationBody.parse({ display }),
+  'credential-configuration': CredentialConfigurationBody.parse({
+    id: 'one',
+    config: { format: 'dc+sd-jwt', display },
+  }),
+  'presentation-configuration': PresentationConfigurationBody.parse({
+    id: 'one',
+    dcql_query: { credentials: [{ id: 'a', format: 'dc+sd-jwt', meta: { vct_values: ['urn:a'] } }] },
+  }),
+};
+
+class Answering {
+  result: unknown;
+  async execute() {
+    return this.result;
+  }
+}
+
+/** What each route of the kind shows of this document, as the first of a list where it lists. */
+async function shownBy(kind: EditedKind, document: Members): Promise<readonly string[]> {
+  const useCase = new Answering();
+  const find = (() => useCase) as unknown as Find;
+  const routes = resourceRoutes({
+    ...{ kind, tag: 'Any', path: '/any', access: { anyOf: [] }, view: z.unknown() },
+    params: z.object({ id: z.string() }),
+    get: Answering as never,
+    toView: (resource) => resource,
+    stored: () => WHOLE[kind] ?? {},
+  });
+  const described = { operationId: '', summary: '' };
+  const written = { ...described, by: Answering as never, body: z.unknown(), example: {} };
+  const families = [
+    routes.list({ ...described, by: Answering as never }),
+    routes.get(described),
+    routes.create(written),
+    routes.replace(written),
+    routes.update(written),
+  ];
+  const all: readonly Route[] = families.flatMap((family) => family(find));
+  return Promise.all(
+    all.map(async (route, index) => {
+      useCase.result = index === 0 ? [document] : document;
+      const given = { caller: {}, params: { id: 'one' }, query: {}, body: {} };
+      const reply = (await route.handle(given as never)) as unknown as { readonly json: unknown };
+      const { warnings: _warnings, ...shown } = (index === 0 ? (reply.json as unknown[])[0] : reply.json) as Members;
+      return JSON.stringify(shown);
+    }),
+  );
+}
+
+describe('The routes of a resource', () => {
+  const secrets = RESOURCES.flatMap((resource) =>
+    'edited' in resource && 'secrets' in resource
+      ? Object.keys(resource.secrets).map((path) => [resource.kind as EditedKind, path] as const)
+      : [],
+  );
+
+  it('are there for kinds with secrets', () => {
+    expect(secrets.length).to.be.above(5);
+  });
+  for (const [kind, path] of secrets) {
+    it(`never show ${path} of a ${kind}, and show that there is none`, async () => {
+      const shown = await shownBy(kind, holding(path, 'a secret'));
+      expect(shown).to.have.length(5);
+      expect(new Set(shown)).to.deep.equal(new Set([JSON.stringify(holding(path, '***'))]));
+      for (const none of [null, '']) {
+        const document = holding(path, none);
+        expect(new Set(await shownBy(kind, document))).to.deep.equal(new Set([JSON.stringify(document)]));
+      }
+    });
+  }
+});

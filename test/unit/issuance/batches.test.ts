@@ -1,0 +1,378 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { NodeRandom } from '../../../adapters/system/random.ts';
+import { parseDisclosureFrame } from '../../../domain/formats/sd-jwt/disclosure-frame.ts';
+import { processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
+import { prepareSdJwt } from '../../../domain/formats/sd-jwt/issue.ts';
+import { parseSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
+import { paddedFrame } from '../../../domain/issuance/frame-padding.ts';
+import { repeatsSalt, sharingTimes, tellingPlaces } from '../../../domain/issuance/linkable-copies.ts';
+import { type CredentialReusePolicy, mostCopies } from '../../../domain/issuance/reuse-policy.ts';
+import type { Json, JsonObject } from '../../../domain/shared/json.ts';
+import type { PublicJwk } from '../../../domain/shared/jwk.ts';
+import { readIssuerSigned } from '../../support/mdoc-maker.ts';
+import { decode } from '../../support/present.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+import { aConfiguration, aFactory, anMdoc, aView, DISPLAY, faultyPaths, MDL, MDL_NAMESPACE } from './kit.ts';
+
+const policy = (...options: object[]) => ({ id: 'arf_annex_ii', options });
+
+describe('A batch of a configuration with a reuse policy', () => {
+  const ONCE = { details: ['once_only'], batch_size: 6, reissue_trigger_unused: 1 };
+  const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 60 };
+
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    await world.issues({ batchSize: 3 });
+    await world.offers({ id: 'once', statusManagement: true, credentialReusePolicy: policy(ONCE) });
+    await world.offers({ id: 'limited', lifeTime: 86_400, credentialReusePolicy: policy(LIMITED) });
+    wallet = new Wallet(world);
+  });
+  afterEach(() => sinon.restore());
+
+  const asking = async (id: string, count: number) => {
+    const token = await wallet.token(await anOffer(world, { credentialConfigurationIds: [id] }));
+    const nonce = await wallet.nonce();
+    const jwt = Array.from({ length: count }, () => wallet.keyProof(nonce));
+    return wallet.issue(token, { credential_configuration_id: id, proofs: { jwt } });
+  };
+  const indices = (issued: Awaited<ReturnType<typeof asking>>) =>
+    issued.credentials.map(({ credential }) => {
+      const { status } = decode(credential).payload as { status: { status_list: { idx: number } } };
+      return status.status_list.idx;
+    });
+
+  it('has as many copies as the policy says, whatever the issuer says of others', async () => {
+    expect((await asking('once', 6)).credentials).to.have.length(6);
+    expect(await endOf(asking('once', 7))).to.equal('invalid_credential_request');
+    expect((await asking('limited', 1)).credentials).to.have.length(1);
+    expect(await endOf(asking('limited', 2))).to.equal('invalid_credential_request');
+    expect((await asking('card', 3)).credentials).to.have.length(3);
+    expect(await endOf(asking('card', 4))).to.equal('invalid_credential_request');
+  });
+
+  it('takes other entries where chance put them in order, and gives those back', async () => {
+    const allocate = sinon.stub(world.statusAllocator, 'allocate').callThrough();
+    const giveBack = sinon.spy(world.statusAllocator, 'giveBack');
+    allocate.onFirstCall().callsFake(async (...args) => {
+      const entries = await allocate.wrappedMethod.apply(world.statusAllocator, args);
+      return { ...entries, indices: entries.indices.toSorted((one, other) => one - other) };
+    });
+    const places = indices(await asking('once', 6));
+    expect(places).to.not.deep.equal(places.toSorted((one, other) => one - other));
+    // One in 360 further draws is in order as well and is drawn again.
+    expect(allocate.callCount).to.be.at.least(2);
+    expect(giveBack.callCount).to.equal(allocate.callCount - 1);
+  });
+
+  it('is not issued from entries that stay together', async () => {
+    const allocate = sinon.stub(world.statusAllocator, 'allocate').callsFake(async (_configured, _configuration, count) => ({
+      ...{ listId: 'list', uri: 'https://list.example', capacity: 100_000, firstCounter: 0 },
+      indices: Array.from({ length: count }, (_, index) => (index * 7) % 50),
+    }));
+    const giveBack = sinon.stub(world.statusAllocator, 'giveBack');
+    expect(await endOf(asking('once', 6))).to.equal('credential_request_denied');
+    expect(giveBack.callCount).to.equal(allocate.callCount).and.be.above(2);
+  });
+});
+
+const HOUR = 1_780_000_000 - (1_780_000_000 % 3600);
+const copy = (...times: number[]) => ({ times, salts: [] });
+const salted = (...salts: string[]) => ({ times: [], salts });
+
+describe('The copies of a batch', () => {
+  it('share full hours, and the bounds of the certificate, and no other second', () => {
+    expect(sharingTimes([copy(HOUR, HOUR + 3600), copy(HOUR, HOUR + 3600)], new Set())).to.deep.equal([]);
+    expect(sharingTimes([copy(HOUR, HOUR + 7), copy(HOUR, HOUR + 8)], new Set())).to.deep.equal([]);
+    expect(sharingTimes([copy(HOUR + 7), copy(HOUR + 8), copy(HOUR + 7)], new Set())).to.deep.equal([2]);
+    expect(sharingTimes([copy(HOUR + 7), copy(HOUR + 7)], new Set([HOUR + 7]))).to.deep.equal([]);
+    // An mdoc says when it was signed and from when on it counts.
+    expect(sharingTimes([copy(HOUR + 7, HOUR + 7), copy(HOUR + 8)], new Set())).to.deep.equal([]);
+    expect(sharingTimes([copy(HOUR + 7), copy(HOUR, HOUR + 7)], new Set())).to.deep.equal([1]);
+  });
+
+  it('have salts of their own', () => {
+    expect(repeatsSalt([salted('a', 'b'), salted('c')])).to.equal(false);
+    expect(repeatsSalt([salted('a', 'b'), salted('b')])).to.equal(true);
+    expect(repeatsSalt([salted('a', 'a'), salted()])).to.equal(true);
+  });
+
+  it('lie anywhere in the list, in no order', () => {
+    const none = [[5], [9000, 4], [4, 9000, 17, 5200, 80, 6100], [1, 2000, 4000, 6000, 8000]];
+    for (const indices of none) expect(tellingPlaces(indices, 10_000), String(indices)).to.equal(undefined);
+    expect(tellingPlaces([7, 7], 10_000)).to.equal('the same index');
+    expect(tellingPlaces([100, 101], 10_000)).to.equal('the page of the list');
+    expect(tellingPlaces([100, 110], 10_000)).to.equal(undefined);
+    const rising = [1, 2000, 3000, 4000, 5000, 6000];
+    expect(tellingPlaces(rising, 10_000)).to.equal('the order of indices');
+    expect(tellingPlaces(rising.toReversed(), 10_000)).to.equal('the order of indices');
+    // A short list has no pages, and few copies are in some order by chance.
+    expect(tellingPlaces([1, 2, 3], 100)).to.equal(undefined);
+  });
+});
+
+describe('A batch that could be linked', () => {
+  afterEach(() => sinon.restore());
+
+  const claims = { given_name: 'Ada' };
+  const keys = (count: number) => Array.from({ length: count }, () => ({ holderKey: newKey().jwk as PublicJwk }));
+  const outcome = async (made: Promise<readonly string[]>) =>
+    made.then(
+      ({ length }) => length,
+      (error) => error.code,
+    );
+
+  const kinds = [
+    ['an SD-JWT VC', aConfiguration({ disclosureFrame: { _sd: ['given_name'] } }), claims],
+    ['an mdoc', anMdoc(), { [MDL_NAMESPACE]: { given_name: 'Ada' } }],
+  ] as const;
+  for (const [what, configuration, held] of kinds) {
+    it(`by its salts is not issued: ${what}`, async () => {
+      const { factory, chain } = await aFactory();
+      const make = () => outcome(factory.make(aView(chain), configuration, held, keys(2)));
+      expect(await make()).to.equal(2);
+      sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
+      expect(await make()).to.equal('credential_request_denied');
+      // Alone there is nothing to link.
+      expect(await outcome(factory.make(aView(chain), configuration, held, keys(1)))).to.equal(1);
+    });
+  }
+
+  it('by the second of its end has it drawn again, and is not issued where that does not help', async () => {
+    const { factory, chain } = await aFactory();
+    const configuration = aConfiguration({ lifeTime: 1210 });
+    const ends = async (count: number) =>
+      (await factory.make(aView(chain), configuration, claims, keys(count))).map(
+        (text) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number,
+      );
+    for (let round = 0; round < 5; round++) expect(new Set(await ends(60)).size).to.equal(60);
+    sinon.stub(NodeRandom.prototype, 'bytes').callsFake((length) => Buffer.alloc(length, 7));
+    // Of four copies two are drawn from the whole range, with the same outcome.
+    expect(await outcome(factory.make(aView(chain), configuration, claims, keys(4)))).to.equal('credential_request_denied');
+  });
+
+  it('has expiry times more than two minutes apart from a lifetime of one hour on, in both formats', async () => {
+    const { factory, chain } = await aFactory();
+    const view = aView(chain);
+    const endOf = (text: string) => JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()).exp as number;
+    const spread = (ends: readonly number[]) => Math.max(...ends) - Math.min(...ends);
+    for (const lifeTime of [3600, 7199]) {
+      for (const count of [2, 3, 10]) {
+        for (let round = 0; round < 20; round++) {
+          const made = await factory.make(view, aConfiguration({ lifeTime }), claims, keys(count));
+          expect(spread(made.map(endOf)), `${count} copies of ${lifeTime} seconds`).to.be.above(120);
+        }
+      }
+    }
+    const mdoc = anMdoc(undefined, { lifeTime: 3600 });
+    const held = { [MDL_NAMESPACE]: { given_name: 'Ada' } };
+    for (let round = 0; round < 20; round++) {
+      const made = await factory.make(view, mdoc, held, keys(2));
+      const ends = made.map((text) => {
+        return readIssuerSigned(text, MDL).mso.validity.validUntil.getTime() / 1000;
+      });
+      expect(spread(ends)).to.be.above(120);
+    }
+  });
+
+  it('because it lives for minutes is issued where no policy forbids it, and warned of', async () => {
+    const { factory, chain } = await aFactory();
+    const minute = aConfiguration({ lifeTime: 60 });
+    expect(await outcome(factory.make(aView(chain), minute, claims, keys(20)))).to.equal(20);
+    const options = [{ details: ['once_only'], batch_size: 20, reissue_trigger_unused: 1 }];
+    const credentialReusePolicy = { id: 'arf_annex_ii', options } as const;
+    const policed = { ...aConfiguration({ credentialReusePolicy, lifeTime: 86_400 }) } as never;
+    // What its wallet's status leaves of its life is too short for so many.
+    expect(await outcome(factory.make(aView(chain), policed, claims, keys(20), 60))).to.equal('credential_request_denied');
+    expect(await outcome(factory.make(aView(chain), policed, claims, keys(20)))).to.equal(20);
+  });
+});
+
+const ROTATING = { details: ['rotating-batch'], batch_size: 5, reissue_trigger_lifetime_left: 3600 };
+const PER_PARTY = {
+  details: ['per-relying-party'],
+  ...{ batch_size: 20, reissue_trigger_unused: 0, reissue_trigger_lifetime_left: 3600 },
+};
+const body = (options: readonly object[], changes: object = {}) => ({
+  config: { format: 'dc+sd-jwt', display: DISPLAY },
+  vct: 'urn:card:1',
+  lifeTime: 86_400,
+  credentialReusePolicy: { id: 'arf_annex_ii', options },
+  ...changes,
+});
+const without = (option: object, name: string) => ({ ...option, [name]: undefined });
+const OPTION = 'credentialReusePolicy.options.0';
+
+describe('A reuse policy', () => {
+  const ONCE = { details: ['once_only'], batch_size: 10, reissue_trigger_unused: 2 };
+  const LIMITED = { details: ['limited_time'], reissue_trigger_lifetime_left: 3600 };
+
+  const good: [string, object][] = [
+    ['copies that are presented once', body([ONCE])],
+    ['copies that live shortly', body([LIMITED])],
+    ['a preferred method in an option of its own', body([PER_PARTY, ROTATING, ONCE])],
+    ['methods that share an option', body([{ ...PER_PARTY, details: ['per-relying-party', 'once_only'] }])],
+    ['batches that rotate, or copies that live shortly', body([ROTATING, LIMITED])],
+    ['copies without an end, once each', body([ONCE], { lifeTime: null })],
+    ['what no key binds', body([LIMITED], { keyBinding: false })],
+    ['an mdoc, which ends by itself', body([LIMITED], { config: { format: 'mso_mdoc', docType: MDL }, vct: null, lifeTime: null })],
+    ['no policy', body([], { credentialReusePolicy: null })],
+  ];
+  for (const [what, document] of good) {
+    it(`may be ${what}`, () => {
+      expect(faultyPaths(document)).to.deep.equal([]);
+    });
+  }
+
+  const bad: [string, object, string][] = [
+    ['both once and for a limited time', body([ONCE, LIMITED]), 'credentialReusePolicy.options'],
+    ['both in one option', body([{ ...ONCE, ...LIMITED, details: ['once_only', 'limited_time'] }]), 'credentialReusePolicy.options'],
+    ['neither once nor for a limited time', body([ROTATING]), 'credentialReusePolicy.options'],
+    ['a method twice', body([ONCE, ONCE]), 'credentialReusePolicy.options'],
+    ['a method twice in one option', body([{ ...ONCE, details: ['once_only', 'once_only'] }]), 'credentialReusePolicy.options'],
+    ['no option', body([]), 'credentialReusePolicy.options'],
+    ['another policy', body([], { credentialReusePolicy: { id: 'other', options: [ONCE] } }), 'credentialReusePolicy.id'],
+    ['a method that nobody knows', body([{ ...ONCE, details: ['twice'] }]), `${OPTION}.details.0`],
+    ['an old spelling', body([{ ...LIMITED, details: ['limited-time'] }]), `${OPTION}.details.0`],
+    ['a batch of one', body([{ ...ONCE, batch_size: 1, reissue_trigger_unused: 0 }]), `${OPTION}.batch_size`],
+    ['a batch without a size', body([without(ONCE, 'batch_size')]), `${OPTION}.batch_size`],
+    ['a batch that is never used up', body([without(ONCE, 'reissue_trigger_unused')]), `${OPTION}.reissue_trigger_unused`],
+    ['a batch that is used up from the beginning', body([{ ...ONCE, reissue_trigger_unused: 10 }]), `${OPTION}.reissue_trigger_unused`],
+    [
+      'a limited time without a limit',
+      body([without(LIMITED, 'reissue_trigger_lifetime_left')]),
+      `${OPTION}.reissue_trigger_lifetime_left`,
+    ],
+    ['a limited time of a batch', body([{ ...LIMITED, batch_size: 3 }]), `${OPTION}.batch_size`],
+    ['what is to be renewed when it is issued', body([LIMITED], { lifeTime: 3600 }), `${OPTION}.reissue_trigger_lifetime_left`],
+    ['an end of what has none', body([LIMITED], { lifeTime: null }), `${OPTION}.reissue_trigger_lifetime_left`],
+    ['copies that no key tells apart', body([ONCE], { keyBinding: false }), `${OPTION}.batch_size`],
+    ['copies whose ends lie together', body([ONCE], { lifeTime: 1209 }), `${OPTION}.batch_size`],
+    ['another member', body([{ ...ONCE, more: 1 }]), OPTION],
+  ];
+  for (const [what, document, path] of bad) {
+    it(`cannot be ${what}`, () => {
+      expect(faultyPaths(document)).to.deep.equal([path]);
+    });
+  }
+
+  it('says how many copies a request is answered with', () => {
+    const copies = (options: readonly object[], batchSize: number) =>
+      mostCopies({ credentialReusePolicy: { id: 'arf_annex_ii', options } as CredentialReusePolicy }, batchSize);
+    expect(copies([ONCE], 1)).to.equal(10);
+    expect(copies([ONCE, PER_PARTY], 50)).to.equal(20);
+    expect(copies([LIMITED], 50)).to.equal(1);
+    for (const none of [null, undefined])
+      expect([0, 1, 7].map((size) => mostCopies({ credentialReusePolicy: none }, size))).to.deep.equal([1, 1, 7]);
+    expect(mostCopies(aConfiguration(), 3)).to.equal(3);
+  });
+});
+
+const SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    title: true,
+    address: { $ref: '#/$defs/address' },
+    languages: { type: 'array', items: { type: 'string' }, maxItems: 2 },
+    never: false,
+  },
+  $defs: { address: { type: 'object', properties: { street: {}, flat: {} } } },
+};
+const FRAME = {
+  _sd: ['name', 'title', 'address', 'unknown'],
+  address: { _sd: ['street', 'flat'] },
+  languages: { _sd: [0, 1] },
+};
+const WHOLE = {
+  name: 'Ada',
+  title: 'Dr',
+  address: { street: 'Main Street', flat: 1 },
+  languages: ['de', 'en'],
+};
+
+/** Digests at every place that has some, with those within disclosed values. */
+function digests(value: Json, at = '', found: Record<string, number> = {}): Record<string, number> {
+  if (typeof value !== 'object' || value === null) return found;
+  if (Array.isArray(value)) {
+    const entries = value as readonly Json[];
+    const hidden = entries.filter((entry) => typeof entry === 'object' && entry !== null && '...' in entry);
+    if (hidden.length > 0) found[at] = hidden.length;
+  } else if ('_sd' in value) found[at] = (value['_sd'] as readonly Json[]).length;
+  for (const [key, member] of Object.entries(value)) {
+    if (key !== '_sd') digests(member, `${at}/${key}`, found);
+  }
+  return found;
+}
+
+describe('The number of digests', () => {
+  const prepared = (claims: JsonObject, frame: JsonObject = FRAME, schema: JsonObject = SCHEMA) =>
+    prepareSdJwt({
+      header: { alg: 'ES256' },
+      alwaysVisible: { vct: 'urn:x' },
+      claims,
+      frame: paddedFrame(parseDisclosureFrame(frame), schema),
+      random: (length) => Buffer.alloc(length, 7).map((byte, index) => (byte + index) % 251) as Buffer,
+    });
+  const payloadOf = (claims: JsonObject, frame?: JsonObject, schema?: JsonObject) =>
+    JSON.parse(Buffer.from(prepared(claims, frame, schema).signingInput.split('.')[1] ?? '', 'base64url').toString()) as JsonObject;
+  const numbers = (claims: JsonObject, frame?: JsonObject, schema?: JsonObject) => digests(payloadOf(claims, frame, schema));
+  const disclosed = (claims: JsonObject) =>
+    prepared(claims).disclosures.map((text) => JSON.parse(Buffer.from(text, 'base64url').toString()));
+
+  it('is the same for a holder with all claims and for one without', () => {
+    const all = numbers(WHOLE);
+    expect(all).to.deep.equal({ '': 3, '/languages': 2 });
+    expect(numbers({ languages: ['de', 'en'] })).to.deep.equal(all);
+    expect(numbers({ name: 'Ada', languages: ['de'] })).to.deep.equal(all);
+    expect(numbers({ title: null, languages: [] })).to.deep.equal(all);
+  });
+
+  it('is the same within what is disclosed', () => {
+    const address = (flat: object) =>
+      disclosed({ ...WHOLE, address: { street: 'Main Street', ...flat } }).find(([, name]) => name === 'address');
+    expect(address({})[2]._sd).to.have.length(2);
+    expect(address({ flat: 1 })[2]._sd).to.have.length(2);
+  });
+
+  it('counts no claim that only the frame knows, and adds what the frame wants besides', () => {
+    expect(numbers({ unknown: 1 }, FRAME)['']).to.equal(4);
+    expect(numbers({}, FRAME)['']).to.equal(3);
+    expect(numbers({}, { _sd: ['name', 'never'], _sd_decoy: 2 })['']).to.equal(3);
+    expect(numbers({}, { _sd: ['name'] }, {})).to.deep.equal({});
+    expect(numbers({ languages: [] }, { languages: { _sd: [0, 5] } })).to.deep.equal({ '/languages': 1 });
+  });
+
+  it('counts positions and members as far as the schema knows them', () => {
+    const list = (more: object) => ({ properties: { list: { type: 'array', ...more } } });
+    const of = (more: object) => numbers({ list: [] }, { list: { _sd: [0, 1, 2] } }, list(more))['/list'];
+    expect(of({ prefixItems: [{}, false], items: { type: 'string' } })).to.equal(2);
+    expect(of({ items: true })).to.equal(3);
+    expect(of({ items: true, maxItems: 2 })).to.equal(2);
+    expect(of({ prefixItems: [{}] }), 'beyond which nothing is said').to.equal(1);
+    expect(of({})).to.equal(undefined);
+  });
+
+  it('counts what the schema refers to, and nothing where that leads nowhere', () => {
+    const of = ($ref: string) => numbers({ child: {} }, { child: { _sd: ['name'] } }, { properties: { name: {}, child: { $ref } } });
+    expect(of('#')).to.deep.equal({ '/child': 1 });
+    for (const nowhere of ['#/$defs/none', '#/properties/name']) expect(of(nowhere)).to.deep.equal({});
+  });
+
+  it('of a padded credential leaves its claims as they are', async () => {
+    const world = await aFactory();
+    const configuration = aConfiguration({ vct: 'urn:x', disclosureFrame: FRAME, schema: SCHEMA });
+    const claims = { name: 'Ada', languages: ['de'] };
+    const { issuer, disclosures } = parseSdJwt(await world.make(configuration, claims));
+    const { claims: read } = processDisclosures(issuer.payload, disclosures);
+    expect(read).to.deep.include({ name: 'Ada' });
+    expect(disclosures).to.have.length(2);
+    expect(digests(issuer.payload)).to.deep.equal({ '': 3, '/languages': 2 });
+    const salts = new Set((issuer.payload['_sd'] as readonly string[]).concat());
+    expect(salts.size, 'all of them differ').to.equal(3);
+  });
+});

@@ -1,0 +1,457 @@
+import { createHash, verify, X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { NodeCertificates } from '../../../adapters/crypto/certificates.ts';
+import { NodeSignatures } from '../../../adapters/crypto/signatures.ts';
+import { coseAlgorithm } from '../../../domain/formats/cose/algorithms.ts';
+import { parseCoseKey } from '../../../domain/formats/cose/key.ts';
+import { sigStructure } from '../../../domain/formats/cose/sign1.ts';
+import { assertDocumentSigner, MDL_DOCUMENT_SIGNER, parseDocumentSigner } from '../../../domain/formats/mdoc/document-signer.ts';
+import { assertValidity } from '../../../domain/formats/mdoc/mso.ts';
+import { isUndisclosed, processDisclosures } from '../../../domain/formats/sd-jwt/disclosures.ts';
+import { parseSdJwt } from '../../../domain/formats/sd-jwt/parse.ts';
+import {
+  credentialTimes,
+  drawnWithin,
+  type ExpiryRange,
+  expiryRanges,
+  mdocValidity,
+  protocolClaims,
+  sdJwtTimes,
+} from '../../../domain/issuance/credential.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
+import { readIssuerSigned } from '../../support/mdoc-maker.ts';
+import { newKey } from '../../support/raw-wallet.ts';
+import { aConfiguration, aFactory, anMdoc, aView, ISSUER, MDL, MDL_NAMESPACE } from './kit.ts';
+import { aFrameFor, someClaims } from './random-claims.ts';
+
+describe('Making an SD-JWT VC', () => {
+  let world: Awaited<ReturnType<typeof aFactory>>;
+  before(async () => {
+    world = await aFactory();
+  });
+
+  const open = (text: string) => {
+    const { issuer, disclosures } = parseSdJwt(text);
+    return { ...issuer, disclosures, claims: processDisclosures(issuer.payload, disclosures).claims };
+  };
+  const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+  it('keeps whatever was claimed, disclosed in nests and arrays or not at all', async () => {
+    await fc.assert(
+      fc.asyncProperty(someClaims, fc.infiniteStream(fc.boolean()), async (claims, choices) => {
+        const frame = aFrameFor(claims, () => choices.next().value);
+        const text = await world.make(aConfiguration({ vct: 'urn:card:1', disclosureFrame: frame }), claims);
+        const { iss, vct, iat, cnf, _sd_alg, ...rest } = plain(withoutDecoys(open(text).claims)) as Record<string, unknown>;
+        expect([iss, vct, typeof iat, typeof cnf]).to.deep.equal([ISSUER, 'urn:card:1', 'number', 'object']);
+        expect([undefined, 'sha-256']).to.include(_sd_alg);
+        expect(rest).to.deep.equal(plain(claims));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  /** Decoys in arrays read like elements that were withheld. */
+  function withoutDecoys(value: unknown): unknown {
+    if (Array.isArray(value)) return value.filter((member) => !isUndisclosed(member)).map(withoutDecoys);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutDecoys(member)]));
+  }
+
+  it('ends with the certificate that it carries at the latest, and has no end unless it was given a life', async () => {
+    const make = async (lifeTime?: number) =>
+      open(
+        await world.make(aConfiguration({ vct: 'urn:card:1', ...(lifeTime && { lifeTime }) }), {
+          name: 'Ada',
+        }),
+      );
+    const { header, payload } = await make(100 * 365 * 86_400);
+    const [leaf = ''] = header['x5c'] as string[];
+    const notAfter = new X509Certificate(Buffer.from(leaf, 'base64')).validToDate.getTime() / 1000;
+    expect(Number(payload['exp'])).to.be.within(notAfter - 3600, notAfter);
+    expect((await make()).payload).to.not.have.property('exp');
+  });
+
+  it('is signed under a chain without its anchor, and dated in whole days', async () => {
+    const { header, payload, signature, signingInput } = open(
+      await world.make(aConfiguration({ vct: 'urn:card:1', lifeTime: 30 * 86_400 }), { name: 'Ada' }),
+    );
+    expect(header).to.include({ typ: 'dc+sd-jwt', alg: 'ES256' });
+    const [leaf = ''] = header['x5c'] as string[];
+    expect(header['x5c']).to.have.length(1);
+    const certificate = new X509Certificate(Buffer.from(leaf, 'base64'));
+    expect(parseDocumentSigner(leaf).usages, 'a certificate for mdocs alone').to.equal(undefined);
+    const key = { key: certificate.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+    expect(verify('sha256', Buffer.from(signingInput), key, signature)).to.equal(true);
+    expect([Number(payload['iat']) % 86_400, Number(payload['exp']) % 86_400]).to.deep.equal([0, 0]);
+    expect(payload).to.not.have.property('vct#integrity');
+  });
+
+  it('carries the certificate of its signature, also when its chain is rotated while others are made', async () => {
+    const { chain: rotated } = await aFactory();
+    const view = aView(world.chain);
+    for (const chain of [world.chain, { ...rotated, id: world.chain.id }, world.chain]) {
+      view.keyChains = async () => [chain];
+      const [text = ''] = await world.factory.make(view, aConfiguration(), { name: 'Ada' }, [{}]);
+      const { header, signature, signingInput } = open(text);
+      const leaf = new X509Certificate(Buffer.from((header['x5c'] as string[])[0] ?? '', 'base64'));
+      const key = { key: leaf.publicKey, dsaEncoding: 'ieee-p1363' } as const;
+      expect(verify('sha256', Buffer.from(signingInput), key, signature)).to.equal(true);
+    }
+  });
+
+  it('ends copies that live for minutes each on its own, within its lifetime', async () => {
+    const short = aConfiguration({ vct: 'urn:card:1', lifeTime: 300 });
+    const instances = Array.from({ length: 40 }, () => ({}));
+    const copies = await world.factory.make(aView(world.chain), short, { name: 'Ada' }, instances);
+    const payloads = copies.map((text) => open(text).payload);
+    const now = Math.floor(world.clock.now().getTime() / 1000);
+    const lives = payloads.map(({ exp }) => Number(exp) - now);
+    for (const life of lives) expect(life).to.be.within(270, 300);
+    expect(new Set(lives).size).to.be.above(5);
+    for (const { iat } of payloads) expect(Number(iat) % 3600).to.equal(0);
+  });
+
+  it('binds no key when none is asked for', async () => {
+    const configuration = aConfiguration({ vct: 'urn:card:1', keyBinding: false });
+    const { payload } = open(await world.make(configuration, { name: 'Ada' }, { holderKey: undefined }));
+    expect(payload).to.include({ vct: 'urn:card:1' }).and.not.have.property('cnf');
+  });
+
+  it('vouches for frozen type metadata, and for no other', async () => {
+    const integrityOf = async (changes: Record<string, unknown>) =>
+      open(await world.make(aConfiguration(changes), { name: 'Ada' })).payload['vct#integrity'];
+    expect(await integrityOf({})).to.equal(undefined);
+    const frozenType = '{"vct":"as it was"}';
+    const digest = createHash('sha256').update(frozenType).digest('base64');
+    expect(await integrityOf({ frozenType })).to.equal(undefined);
+    const frozen = { ...aConfiguration({}), frozenType };
+    expect(open(await world.make(frozen, { name: 'Ada' })).payload['vct#integrity']).to.equal(`sha256-${digest}`);
+    const foreign = { ...aConfiguration({ vct: 'urn:card:1' }), frozenType };
+    expect(open(await world.make(foreign, { name: 'Ada' })).payload).to.not.have.property('vct#integrity');
+  });
+});
+
+const NAMESPACE = 'org.example.badge.1';
+const BADGE = { docType: 'org.example.badge', namespace: NAMESPACE };
+
+describe('Making an mdoc', () => {
+  let world: Awaited<ReturnType<typeof aFactory>>;
+  before(async () => {
+    world = await aFactory();
+  });
+
+  const failureOf = async (work: Promise<unknown>) => {
+    const outcome = await work.catch((error: unknown) => error);
+    expect(outcome).to.be.instanceOf(Failure);
+    return outcome as Failure;
+  };
+
+  const read = (text: string, docType = BADGE.docType) => readIssuerSigned(text, docType);
+
+  it('keeps whatever was claimed', async () => {
+    await fc.assert(
+      fc.asyncProperty(someClaims, async (claims) => {
+        const { elements } = read(await world.make(anMdoc(BADGE), claims));
+        expect(elements).to.deep.equal({ [NAMESPACE]: claims });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('binds it to the device, without padding, dated in whole hours and without fractions (N145)', async () => {
+    const holder = newKey();
+    const status = { idx: 7, uri: `${ISSUER}/status-list/1` };
+    const instance = { holderKey: holder.jwk as never, status };
+    const [text = ''] = await world.factory.make(aView(world.chain), anMdoc(BADGE, { lifeTime: 7200 }), { name: 'Ada' }, [instance]);
+    expect(text).to.match(/^[A-Za-z0-9_-]+$/);
+    const { mso, opened } = read(text);
+    expect(mso.docType).to.equal(BADGE.docType);
+    expect(parseCoseKey(mso.deviceKey)).to.deep.equal(holder.jwk);
+    expect(mso.status).to.deep.equal(new Map([['status_list', new Map<string, unknown>(Object.entries(status))]]));
+    const { signed, validFrom, validUntil } = mso.validity;
+    expect([signed, validFrom, validUntil].map((time) => time.toISOString())).to.deep.equal([
+      '2026-06-01T12:00:00.000Z',
+      '2026-06-01T12:00:00.000Z',
+      '2026-06-01T14:00:00.000Z',
+    ]);
+    // ISO/IEC 18013-5 section 9.1.2.4: tdate without fractions, in UTC
+    const payload = (opened.issuerAuth.payload ?? Buffer.alloc(0)).toString('latin1');
+    expect(payload.match(/\d{4}-\d\d-\d\dT[\d:.]+[^\d:.]/g)).to.have.length(3);
+    expect(payload).to.not.match(/T\d\d:\d\d:\d\d(\.|\+)/);
+  });
+
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    it(`is signed with ${algorithm} by a document signer under the chain's own authority`, async () => {
+      const { make, chain, clock } = await aFactory(algorithm);
+      const { opened, mso, chain: certificates } = read(await make(anMdoc(), { family_name: 'Nygård' }), MDL);
+      const { issuerAuth } = opened;
+      expect([...issuerAuth.protectedHeader]).to.deep.equal([[1, coseAlgorithm(algorithm)]]);
+      expect([...issuerAuth.unprotectedHeader.keys()]).to.deep.equal([33]);
+      const toVerify = sigStructure(issuerAuth.protectedBytes, issuerAuth.payload ?? Buffer.alloc(0));
+      const [leaf = ''] = certificates;
+      const anchors = [{ certificate: chain.root?.certificate ?? '' }];
+      const verdict = new NodeCertificates().verifyChain(certificates, anchors, clock.now(), {
+        purpose: 'mdoc',
+        haip: true,
+      });
+      expect(verdict.trusted && new NodeSignatures().verify(verdict.key, toVerify, issuerAuth.signature)).to.equal(true); // biome-ignore format: one statement
+      const signer = parseDocumentSigner(leaf);
+      assertDocumentSigner(signer, MDL_DOCUMENT_SIGNER);
+      assertValidity(mso.validity, signer, clock.now());
+    });
+  }
+
+  it('lives 90 days unless told otherwise, and not longer than its certificate', async () => {
+    const validityOf = async (lifeTime: number | undefined) =>
+      read(await world.make(anMdoc(BADGE, { lifeTime }), { name: 'Ada' })).mso.validity;
+    const usual = await validityOf(undefined);
+    expect([usual.signed, usual.validUntil].map((time) => time.toISOString())).to.deep.equal([
+      '2026-06-01T00:00:00.000Z',
+      '2026-08-30T00:00:00.000Z',
+    ]);
+    const long = await validityOf(10 * 365 * 86_400);
+    expect(long.validUntil.toISOString()).to.equal('2027-06-01T12:00:00.000Z');
+    expect(long.validUntil <= world.chain.active.notAfter).to.equal(true);
+  });
+
+  it('makes copies that share neither salts nor numbers, but all of their times', async () => {
+    const claims = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`name_${index}`, index]));
+    const copies = await Promise.all([1, 2, 3].map(() => world.make(anMdoc(BADGE), claims)));
+    const opened = copies.map((text) => read(text));
+    const items = opened.flatMap(({ opened: { items } }) => [...(items.get(NAMESPACE) ?? [])].map(({ whole }) => whole.toString('hex')));
+    expect(new Set(items).size).to.equal(36);
+    expect(new Set(opened.map(({ mso }) => JSON.stringify(mso.validity))).size).to.equal(1);
+  });
+
+  it('makes copies that live for minutes, each with an end of its own within its lifetime', async () => {
+    const instances = Array.from({ length: 40 }, () => ({ holderKey: newKey().jwk as never }));
+    const short = anMdoc(BADGE, { lifeTime: 300 });
+    const copies = await world.factory.make(aView(world.chain), short, { name: 'Ada' }, instances);
+    const times = copies.map((text) => read(text).mso.validity);
+    const now = Math.floor(world.clock.now().getTime() / 1000);
+    const lives = times.map(({ validUntil }) => validUntil.getTime() / 1000 - now);
+    for (const life of lives) expect(life).to.be.within(270, 300);
+    expect(new Set(lives).size).to.be.above(5);
+    expect(new Set(times.map(({ signed }) => signed.toISOString()))).to.deep.equal(new Set(['2026-06-01T12:00:00.000Z']));
+  });
+
+  describe('that is a driving licence', () => {
+    const licence = (issuing_country: string) => ({
+      [MDL_NAMESPACE]: { family_name: 'Ada', issuing_country },
+    });
+
+    it('is made for the country of its signer alone', async () => {
+      const german = await aFactory('ES256', 'DE');
+      const { elements } = read(await german.make(anMdoc(), licence('DE')), MDL);
+      expect(elements).to.deep.equal(licence('DE'));
+      const failure = await failureOf(german.make(anMdoc(), licence('FR')));
+      expect(failure.code).to.equal('credential_request_denied');
+      // The name of the key chain is random, and may have any letters.
+      expect((failure.cause as Error).message).to.match(/key chain .* issuing_country is another than DE((?!FR).)*$/);
+    });
+
+    it('is made for any country where the certificates name none', async () => {
+      const { elements } = read(await world.make(anMdoc(), licence('FR')), MDL);
+      expect(elements).to.deep.equal(licence('FR'));
+    });
+
+    it('has rules of its own: other documents may name any country', async () => {
+      const german = await aFactory('ES256', 'DE');
+      const badge = { docType: 'org.example.badge', namespace: MDL_NAMESPACE };
+      const { elements } = read(await german.make(anMdoc(badge), licence('FR')), badge.docType);
+      expect(elements).to.deep.equal(licence('FR'));
+    });
+  });
+
+  it('is refused without a key of the device', async () => {
+    const made = world.make(anMdoc(BADGE), { name: 'Ada' }, { holderKey: undefined });
+    expect((await failureOf(made)).code).to.equal('invalid_proof');
+  });
+
+  it('comes with the types of a driving licence', async () => {
+    const claims = {
+      family_name: 'Nygård',
+      birth_date: '1984-01-26',
+      issue_date: '2024-01-02T03:04:05Z',
+      portrait: '_9j_4A',
+      height: 170,
+      age_over_18: true,
+      driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2024-01-02' }],
+    };
+    const { elements, opened } = read(await world.make(anMdoc(), claims), MDL);
+    expect(elements).to.deep.equal({ [MDL_NAMESPACE]: claims });
+    const items = (opened.items.get(MDL_NAMESPACE) ?? []).map(({ content }) => content.toString('hex')).join();
+    // Tag 1004 and tag 0 before texts, a byte string, and an integer of two bytes.
+    for (const bytes of ['d903ec6a313938342d30312d3236', 'c074323032342d30312d3032', '44ffd8ffe0', '18aa']) {
+      expect(items).to.contain(bytes);
+    }
+  });
+});
+
+const NOW = new Date('2026-06-01T12:34:56.789Z');
+const DAY = 86_400;
+const at = (text: string) => new Date(`${text}Z`);
+const WIDE = { notBefore: at('2026-01-01T00:00:00'), notAfter: at('2036-01-01T00:00:00') };
+
+describe('The times of an mdoc', () => {
+  const cases: [string, number | undefined, typeof WIDE, string, string][] = [
+    ['are whole days', 30 * DAY, WIDE, '2026-06-01T00:00:00', '2026-07-01T00:00:00'],
+    ['are whole hours up to two days', 2 * DAY, WIDE, '2026-06-01T12:00:00', '2026-06-03T12:00:00'],
+    ['are whole hours from two hours on', 7200, WIDE, '2026-06-01T12:00:00', '2026-06-01T14:00:00'],
+    ['end at the second below two hours', 7199, WIDE, '2026-06-01T12:00:00', '2026-06-01T14:34:55'],
+    ['end with a life of minutes', 300, WIDE, '2026-06-01T12:00:00', '2026-06-01T12:39:56'],
+    ['have an end without a lifetime', undefined, WIDE, '2026-06-01T00:00:00', '2026-08-30T00:00:00'],
+    [
+      'begin at the first full hour of a certificate of today',
+      30 * DAY,
+      { ...WIDE, notBefore: at('2026-06-01T08:15:00') },
+      '2026-06-01T09:00:00',
+      '2026-07-01T00:00:00',
+    ],
+    [
+      'begin with a certificate of this hour',
+      30 * DAY,
+      { ...WIDE, notBefore: at('2026-06-01T12:15:00') },
+      '2026-06-01T12:15:00',
+      '2026-07-01T00:00:00',
+    ],
+    [
+      'end at the last full hour of the certificate',
+      30 * DAY,
+      { ...WIDE, notAfter: at('2026-06-15T08:15:00') },
+      '2026-06-01T00:00:00',
+      '2026-06-15T08:00:00',
+    ],
+    [
+      'end with a certificate that ends within the hour',
+      30 * DAY,
+      { ...WIDE, notAfter: at('2026-06-01T12:50:00') },
+      '2026-06-01T00:00:00',
+      '2026-06-01T12:50:00',
+    ],
+  ];
+  for (const [what, lifeTime, signer, signed, validUntil] of cases) {
+    it(what, () => {
+      const times = mdocValidity(NOW, lifeTime, signer, 0);
+      expect(times.signed).to.deep.equal(at(signed));
+      expect(times.validFrom).to.deep.equal(times.signed);
+      expect(times.validUntil).to.deep.equal(at(validUntil));
+      // ISO/IEC 18013-5 section 9.3.1, and no copy is born expired
+      expect(times.signed >= signer.notBefore && times.validUntil <= signer.notAfter).to.equal(true);
+      expect(times.signed <= NOW && times.validUntil > NOW).to.equal(true);
+    });
+  }
+
+  it('are the same within an hour, as those of an SD-JWT VC are, whatever is drawn', () => {
+    const later = new Date(NOW.getTime() + 20 * 60_000);
+    for (const lifeTime of [7200, 2 * DAY, 3 * DAY, undefined]) {
+      expect(mdocValidity(later, lifeTime, WIDE, 0.9)).to.deep.equal(mdocValidity(NOW, lifeTime, WIDE, 0));
+      expect(credentialTimes(later, lifeTime, 0.9)).to.deep.equal(credentialTimes(NOW, lifeTime, 0));
+    }
+  });
+});
+
+describe('The end of a credential', () => {
+  const seconds = Math.floor(NOW.getTime() / 1000);
+  const LAST_DRAWN = 1 - 2 ** -32;
+
+  it('is never later than its lifetime says, nor are two hours or more cut by more than their unit', () => {
+    for (const lifeTime of [60, 61, 300, 1199, 1800, 7199, 7200, 9000, DAY, 2 * DAY, 2 * DAY + 1, 400 * DAY]) {
+      for (const drawn of [0, 0.5, LAST_DRAWN]) {
+        const { iat, exp = 0 } = credentialTimes(NOW, lifeTime, drawn);
+        const unit = lifeTime > 2 * DAY ? DAY : 3600;
+        const most = lifeTime < 7200 ? Math.floor(lifeTime / 10) : unit - 1;
+        expect(exp - seconds, `${lifeTime}`).to.be.within(lifeTime - most, lifeTime);
+        // What was issued within one unit looks the same.
+        expect([iat % unit, iat <= seconds]).to.deep.equal([0, true]);
+      }
+    }
+  });
+
+  it('is drawn from the whole last tenth of less than two hours, both of its ends included', () => {
+    for (const [lifeTime, first, last] of [
+      [300, 270, 300],
+      [1800, 1620, 1800],
+      [3600, 3240, 3600],
+    ] as const) {
+      const ends = Array.from({ length: 4000 }, (_, index) => {
+        const { exp = 0 } = credentialTimes(NOW, lifeTime, index / 4000);
+        return exp - seconds;
+      });
+      expect([Math.min(...ends), Math.max(...ends)]).to.deep.equal([first, last]);
+      expect(new Set(ends).size).to.equal(last - first + 1);
+    }
+  });
+
+  it('of the first and the last third are more than two minutes apart from one hour on', () => {
+    for (let lifeTime = 3600; lifeTime < 7200; lifeTime++) {
+      const end = (range: ExpiryRange, random: number) => credentialTimes(NOW, lifeTime, drawnWithin(range, random)).exp ?? 0;
+      // The larger what is drawn, the earlier the end.
+      expect(end('first third', LAST_DRAWN) - end('last third', 0), `${lifeTime}`).to.be.above(120);
+      expect(end('first third', 0) - seconds, `${lifeTime}`).to.equal(lifeTime);
+      expect(end('last third', LAST_DRAWN) - seconds).to.equal(lifeTime - Math.floor(lifeTime / 10));
+    }
+  });
+
+  it('is drawn from the first third for one copy of a batch and from the last for another, by chance', () => {
+    expect(expiryRanges(1, [0.9, 0.9])).to.deep.equal(['whole']);
+    const places = new Set<string>();
+    for (let one = 0; one < 1; one += 0.1) {
+      for (let other = 0; other < 1; other += 0.1) {
+        const ranges = expiryRanges(4, [one, other]);
+        expect(ranges.toSorted()).to.deep.equal(['first third', 'last third', 'whole', 'whole']);
+        places.add(ranges.join());
+      }
+    }
+    expect(places.size).to.equal(4 * 3);
+  });
+
+  it('is spread over more than two minutes from twenty minutes and ten seconds on', () => {
+    for (let lifeTime = 1210; lifeTime < 7200; lifeTime += 10) {
+      const [latest, earliest] = [0, LAST_DRAWN].map((drawn) => credentialTimes(NOW, lifeTime, drawn).exp ?? 0);
+      expect((latest ?? 0) - (earliest ?? 0), `${lifeTime}`).to.be.above(120);
+    }
+  });
+
+  it('stays within the certificate, whatever is drawn', () => {
+    const signer = { ...WIDE, notAfter: at('2026-06-01T12:39:50') };
+    expect(sdJwtTimes(NOW, 300, signer, 0).exp).to.equal(signer.notAfter.getTime() / 1000);
+    expect(mdocValidity(NOW, 300, signer, 0).validUntil).to.deep.equal(signer.notAfter);
+    expect(sdJwtTimes(NOW, 300, signer, LAST_DRAWN).exp).to.equal(seconds + 270);
+    expect(mdocValidity(NOW, 300, signer, LAST_DRAWN).validUntil.getTime() / 1000).to.equal(seconds + 270);
+  });
+});
+
+describe('The times of an SD-JWT VC', () => {
+  const end = (text: string) => ({ notAfter: at(text) });
+  const cases: [string, number | undefined, { notAfter: Date } | undefined, string | undefined][] = [
+    ['end with the life of the credential', 30 * DAY, WIDE, '2026-07-01T00:00:00'],
+    ['end at the last full hour of the certificate', 30 * DAY, end('2026-06-15T08:15:00'), '2026-06-15T08:00:00'],
+    ['end with a certificate of this hour', 3600, end('2026-06-01T12:50:00'), '2026-06-01T12:50:00'],
+    ['are not cut without a certificate', 30 * DAY, undefined, '2026-07-01T00:00:00'],
+    ['have no end without a lifetime', undefined, end('2026-06-15T08:15:00'), undefined],
+  ];
+  for (const [what, lifeTime, signer, expected] of cases) {
+    it(what, () => {
+      const { iat, exp } = sdJwtTimes(NOW, lifeTime, signer, 0);
+      expect(iat).to.equal(credentialTimes(NOW, lifeTime, 0).iat);
+      expect(exp).to.equal(expected === undefined ? undefined : at(expected).getTime() / 1000);
+    });
+  }
+});
+
+describe('What the service writes into an SD-JWT VC', () => {
+  const named = { issuer: 'https://issuer.example/acme', vct: 'urn:card:1' };
+  const written = (more: object = {}) => protocolClaims({ ...named, times: credentialTimes(NOW, null, 0), ...more });
+
+  it('has no end without a lifetime, and no member for what it is not', () => {
+    const iat = at('2026-06-01T00:00:00').getTime() / 1000;
+    expect(written()).to.deep.equal({ iss: named.issuer, vct: named.vct, iat });
+  });
+
+  it('has the hash of its type where that is hosted so', () => {
+    expect(written({ vctIntegrity: 'sha256-x' })).to.include({ 'vct#integrity': 'sha256-x' });
+  });
+});

@@ -1,0 +1,398 @@
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { toCertificateView } from '../../../adapters/http/keys/certificate.view.ts';
+import { toKeyChainView } from '../../../adapters/http/keys/key-chain.view.ts';
+import type { TenantCaller } from '../../../application/caller.ts';
+import { CreateCertificate, FindCertificates } from '../../../application/keys/certificates.ts';
+import { CreateKeyChain, DeleteKeyChain, RotateKeyChain, UpdateKeyChain } from '../../../application/keys/key-chains.ts';
+import { MoveKeyChains } from '../../../application/keys/move-key-chains.ts';
+import { parseCertificates } from '../../../application/keys/parse-certificates.ts';
+import { RenewKeyChains } from '../../../application/keys/renew-key-chains.ts';
+import { DestroyRetiredKeys } from '../../../application/keys/retired-keys.ts';
+import type { SigningKey } from '../../../application/ports/kms.ts';
+import { writePemCertificates } from '../../../domain/formats/der/pem.ts';
+import { withEachKey } from '../../../domain/keys/kept-keys.ts';
+import type { KeyChain, KeyUsage } from '../../../domain/keys/key-chain.ts';
+import { CertificateCreation, KeyChainCreation } from '../../../domain/keys/key-chain-input.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { PublicJwk } from '../../../domain/shared/jwk.ts';
+import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, type World } from '../administrators.ts';
+
+describe('The key chains of a tenant', () => {
+  let world: World;
+  let caller: TenantCaller;
+  const chainOf = (id: string) => world.store.forTenant(ACME, ({ keyChains }) => keyChains.get(id));
+
+  beforeEach(async () => {
+    world = aWorld();
+    await world.createTenant();
+    caller = world.caller(['issuance:manage', 'presentation:manage']);
+  });
+
+  it('are made for one usage or several, and show no private key', async () => {
+    const body = KeyChainCreation.parse({ id: 'both', usages: ['signing', 'access', 'signing'] });
+    const chain = await new CreateKeyChain(world).execute(caller, body);
+    expect(toKeyChainView(chain)).to.deep.include({ usages: ['signing', 'access'], usageType: 'signing' });
+    expect(JSON.stringify(toKeyChainView(chain))).to.not.match(/"d"|sealed/);
+    expect(JSON.stringify(toCertificateView(chain, [chain]))).to.not.match(/"d"|sealed/);
+    expect(await codeOf(new CreateKeyChain(world).execute(caller, body))).to.equal('conflict');
+  });
+
+  it('refuse names of addresses, and two ways to say the usage', () => {
+    const refused = [{ id: 'providers', usageType: 'access' }, { usageType: 'access', usages: ['access'] }, {}];
+    for (const body of refused) expect(KeyChainCreation.safeParse(body).success).to.equal(false);
+  });
+
+  it('stay while a configuration names them', async () => {
+    const now = world.clock.now();
+    await world.store.forTenant(
+      ACME,
+      ({ presentationConfigurations }) =>
+        presentationConfigurations.put({
+          id: 'age',
+          accessKeyChainId: 'access',
+          trustAnchors: [{ keyChainId: 'signing' }],
+          createdAt: now,
+          updatedAt: now,
+        } as unknown as Parameters<typeof presentationConfigurations.put>[0]),
+      { by: 'system' },
+    );
+    const remove = new DeleteKeyChain(world);
+    expect(await codeOf(remove.execute(caller, 'access'))).to.equal('conflict');
+    expect(await codeOf(remove.execute(caller, 'signing'))).to.equal('conflict');
+    expect(await codeOf(remove.execute(caller, 'nothing'))).to.equal('not_found');
+    await remove.execute(caller, 'trust-list');
+    const update = new UpdateKeyChain(world);
+    expect(await codeOf(update.execute(caller, 'access', { usages: ['signing'] }))).to.equal('conflict');
+    const usages: KeyUsage[] = ['signing', 'trustList'];
+    const wider = await update.execute(caller, 'signing', { usages, description: 'x' });
+    expect(wider).to.deep.include({ usages, description: 'x' });
+    expect(await update.execute(caller, 'signing', { description: null })).to.not.have.property('description');
+  });
+
+  it('give one key several certificates, which go by the name of the first', async () => {
+    world.clock.forward(1);
+    const body = CertificateCreation.parse({ keyId: 'signing', certUsageTypes: ['trustList'], id: 'again' });
+    const { chain } = await new CreateCertificate(world).execute(caller, body);
+    const first = await chainOf('signing');
+    expect(chain.active.key).to.deep.equal(first.active.key);
+    expect(chain.active.certificates).to.not.deep.equal(first.active.certificates);
+    for (const keyId of ['signing', 'again']) {
+      const { found, all } = await new FindCertificates(world).execute(caller, { keyId });
+      const views = found.map((one) => toCertificateView(one, all));
+      expect(views.map(({ id }) => id)).to.have.members(['signing', 'again']);
+      expect(views.map((view) => view.keyId)).to.deep.equal(['signing', 'signing']);
+    }
+    const unknown = CertificateCreation.parse({ keyId: 'nothing', certUsageTypes: ['access'] });
+    expect(await codeOf(new CreateCertificate(world).execute(caller, unknown))).to.equal('not_found');
+  });
+
+  describe('with certificates from elsewhere', () => {
+    let chain: KeyChain;
+    const pem = (...certificates: (string | undefined)[]) => writePemCertificates(certificates.filter((one) => one !== undefined));
+    const read = (text: string | string[], changes: { chain?: KeyChain; now?: Date } = {}) =>
+      codeOf(() =>
+        parseCertificates(
+          text,
+          { key: (changes.chain ?? chain).active.key.publicJwk, usages: ['signing'] },
+          changes.now ?? world.clock.now(),
+        ),
+      );
+
+    beforeEach(async () => {
+      chain = await chainOf('signing');
+    });
+
+    it('take the leaf and its issuer in order, and leave the root out', () => {
+      const [leaf] = chain.active.certificates;
+      const root = chain.root?.certificate;
+      const { certificates, notAfter } = parseCertificates(
+        [pem(leaf), pem(root)],
+        { key: chain.active.key.publicJwk, usages: ['signing'] },
+        world.clock.now(),
+      );
+      expect(certificates).to.deep.equal([leaf]);
+      expect(notAfter).to.deep.equal(chain.active.notAfter);
+    });
+
+    it('refuse another key, another order, another issuer, expiry, a self-signed leaf and noise', async () => {
+      const other = await chainOf('access');
+      const [leaf] = chain.active.certificates;
+      const root = chain.root;
+      expect(await read(pem(leaf))).to.equal(undefined);
+      expect(await read(pem(other.active.certificates[0]))).to.equal('invalid_input');
+      expect(await read(pem(root?.certificate, leaf))).to.equal('invalid_input');
+      expect(await read(pem(leaf, other.root?.certificate))).to.equal('invalid_input');
+      expect(await read(pem(leaf), { now: chain.active.notAfter })).to.equal('invalid_input');
+      expect(await read(pem(leaf), { now: new Date('2020-01-01') })).to.equal('invalid_input');
+      expect(await read('no certificate')).to.equal('invalid_input');
+      if (root === undefined) throw new Error('no root');
+      const selfSigned = { ...chain, active: { ...chain.active, key: root.key } };
+      expect(await read(pem(root.certificate), { chain: selfSigned })).to.equal('invalid_input');
+    });
+  });
+});
+
+/** What happens to keys when two things are done with them at the same moment. */
+describe('Keys that move while something else is done', () => {
+  let world: AdministrationWorld;
+  /** Ids of keys at the provider that keeps them elsewhere. */
+  let there: Set<string>;
+  const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
+
+  beforeEach(async () => {
+    world = await anAdministration();
+    there = new Set();
+    let count = 0;
+    const { kms } = world;
+    const [providers, generate] = [kms.providers.bind(kms), kms.generate.bind(kms)];
+    kms.providers = () => {
+      const [local] = providers();
+      if (local === undefined) throw new Error('no provider');
+      return [local, { ...local, name: 'house', type: 'vault', default: false }];
+    };
+    /** What signs for them. */
+    const locals = new Map<string, SigningKey>();
+    const made = (key: SigningKey & { readonly publicJwk: PublicJwk }) => {
+      const keyId = `key-${count++}`;
+      there.add(keyId);
+      locals.set(keyId, key);
+      return { handle: { ...key.handle, kms: 'house', keyId }, publicJwk: key.publicJwk };
+    };
+    kms.generate = async (tenantId, algorithm, provider) =>
+      provider === 'house' ? made({ tenantId, ...(await generate(tenantId, algorithm)) }) : generate(tenantId, algorithm);
+    kms.takeOver = async ({ publicJwk, ...key }: SigningKey) => {
+      if (publicJwk === undefined) throw new Error('no public half');
+      return made({ ...key, publicJwk });
+    };
+    const sign = kms.sign.bind(kms);
+    kms.sign = (key, data) => sign(locals.get(key.handle.keyId) ?? key, data);
+    kms.remove = async ({ handle }) => void there.delete(handle.keyId);
+  });
+
+  const list = () => world.store.forTenant(ACME, ({ keyChains }) => keyChains.list());
+  const rootOf = async (id: string) => (await list()).find((chain) => chain.id === id)?.root?.key.handle;
+  /** What a migration does to the authority of a key chain. */
+  const moveAuthority = (id: string) =>
+    world.write(async ({ keyChains }) => {
+      const chain = await keyChains.get(id);
+      if (chain.root === undefined) throw new Error('no authority');
+      const { handle, publicJwk } = chain.root.key;
+      const key = { handle: { ...handle, kms: 'house', keyId: 'authority' }, publicJwk };
+      await keyChains.put({ ...chain, root: { ...chain.root, key } });
+    });
+  /** Moves it in the moment in which a certificate is made. */
+  const meanwhile = (id: string) => {
+    const { certificateAuthority } = world;
+    const issue = certificateAuthority.issue.bind(certificateAuthority);
+    let isMoved = false;
+    certificateAuthority.issue = async (...wanted) => {
+      const issued = await issue(...wanted);
+      if (!isMoved) {
+        isMoved = true;
+        await moveAuthority(id);
+      }
+      return issued;
+    };
+  };
+
+  it('leave no copy of an authority in the database with a key chain that is made under it', async () => {
+    meanwhile('signing');
+    const wanted = { id: 'second', usageType: 'statusList', rootKeyChainId: 'signing' };
+    await new CreateKeyChain(world).execute(caller(), KeyChainCreation.parse(wanted));
+    expect(await rootOf('second')).to.deep.equal(await rootOf('signing'));
+    const sealed = (await list()).find(({ id }) => id === 'second')?.root?.key.sealedKey;
+    expect(sealed).to.equal(undefined);
+  });
+
+  it('leave no copy of an authority in the database with another certificate of a key', async () => {
+    meanwhile('signing');
+    const wanted = { keyId: 'signing', id: 'second', certUsageTypes: ['signing' as const] };
+    await new CreateCertificate(world).execute(caller(), wanted);
+    expect(await rootOf('second')).to.deep.equal(await rootOf('signing'));
+  });
+
+  it('are nowhere twice when the tenant is moved twice at once', async () => {
+    const move = async () => {
+      for await (const moved of new MoveKeyChains(world).execute(ACME, 'house')) void moved;
+    };
+    await world.write(async ({ tenant }) => tenant.save({ ...(await tenant.get()), kms: 'house' }));
+    // The second one is through with everything while the first one takes over a key.
+    const takeOver = world.kms.takeOver;
+    let isFirst = true;
+    world.kms.takeOver = async (...wanted) => {
+      const taken = await takeOver(...wanted);
+      if (isFirst) {
+        isFirst = false;
+        await move();
+      }
+      return taken;
+    };
+    await move();
+    const used = (await list()).flatMap(({ active, root }) => [
+      active.key.handle.keyId,
+      ...(root === undefined ? [] : [root.key.handle.keyId]),
+    ]);
+    const rest = (await list()).flatMap(({ former = [] }) => former.map(({ key }) => key.handle.keyId));
+    expect([...there].filter((id) => !used.includes(id) && !rest.includes(id))).to.deep.equal([]);
+    expect(used.filter((id) => !there.has(id))).to.deep.equal([]);
+  });
+});
+
+/** Keys that nothing needs any more, at a provider of which nothing is known but what it is asked to destroy. */
+describe('keys at a provider', () => {
+  let world: AdministrationWorld;
+  let destroyed: string[];
+  let isDown: boolean;
+  const caller = () => world.caller(['issuance:manage', 'presentation:manage']);
+
+  beforeEach(async () => {
+    world = await anAdministration();
+    destroyed = [];
+    isDown = false;
+    world.kms.remove = async ({ handle }: SigningKey) => {
+      if (isDown) throw new Failure('unavailable', 'it does not answer');
+      destroyed.push(handle.keyId);
+    };
+  });
+
+  /** The same key chain with its keys elsewhere: they have no sealed half here. */
+  const elsewhere = (chain: KeyChain): KeyChain => withEachKey(chain, ({ handle, publicJwk }) => ({ handle, publicJwk }));
+  const put = async (id: string, change: Partial<KeyChain> = {}) => {
+    const signing = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('signing'));
+    const chain = elsewhere({ ...signing, ...change, id });
+    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.put(chain), { by: 'system' });
+    return chain;
+  };
+  const waiting = async () => (await world.store.maintenance.retiredKeys(100)).map(({ handle }) => handle.keyId);
+
+  it('are destroyed with their key chain, but for those that another one has', async () => {
+    const { active, root } = await put('gone');
+    await put('stays', {
+      active: { ...active, key: { ...active.key, handle: { ...active.key.handle, keyId: 'other' } } },
+    });
+    await new DeleteKeyChain(world).execute(caller(), 'gone');
+    expect(destroyed).to.deep.equal([active.key.handle.keyId]);
+    expect(destroyed).to.not.include(root?.key.handle.keyId);
+    expect(await waiting()).to.deep.equal([]);
+  });
+
+  it('wait while the provider does not answer, and the removal goes through', async () => {
+    const { active, root } = await put('gone');
+    isDown = true;
+    await new DeleteKeyChain(world).execute(caller(), 'gone');
+    expect(await waiting()).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
+    expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(0);
+    isDown = false;
+    expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(2);
+    expect(await waiting()).to.deep.equal([]);
+    expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(0);
+    expect(destroyed).to.have.length(2);
+  });
+
+  it('that cannot be destroyed keep no other from it, at their provider or elsewhere', async () => {
+    const { active, root } = await put('gone');
+    const handle = { ...active.key.handle, keyId: 'poison' };
+    const { remove } = world.kms;
+    await put('poisoned', { active: { ...active, key: { ...active.key, handle } } });
+    world.kms.remove = async (key: SigningKey) => {
+      if (key.handle.keyId === 'poison') throw new Failure('unavailable', 'this key cannot be destroyed');
+      await remove(key);
+    };
+    await new DeleteKeyChain(world).execute(caller(), 'poisoned');
+    isDown = true;
+    await new DeleteKeyChain(world).execute(caller(), 'gone');
+    isDown = false;
+    expect((await waiting())[0]).to.equal('poison');
+    // One run looks at one key only.
+    for (let run = 0; run < 4; run++) await new DestroyRetiredKeys(world).execute(1);
+    expect(await waiting()).to.deep.equal(['poison']);
+    expect(destroyed).to.have.members([active.key.handle.keyId, root?.key.handle.keyId]);
+  });
+
+  it('that cannot be destroyed keep no other one of the same run from it', async () => {
+    const { active } = await put('gone');
+    isDown = true;
+    await new DeleteKeyChain(world).execute(caller(), 'gone');
+    const [first] = await waiting();
+    isDown = false;
+    const { remove } = world.kms;
+    world.kms.remove = async (key: SigningKey) => {
+      if (key.handle.keyId === first) throw new Failure('unavailable', 'this key cannot be destroyed');
+      await remove(key);
+    };
+    expect(await new DestroyRetiredKeys(world).execute(100)).to.equal(1);
+    expect(active.key.handle.kms).to.equal('local');
+  });
+
+  it('outlive the tenant that had them until they are destroyed', async () => {
+    const { active } = await put('gone');
+    isDown = true;
+    await world.store.forService(({ tenants }) => tenants.remove(ACME), { by: 'system' });
+    expect(await waiting()).to.include(active.key.handle.keyId);
+    isDown = false;
+    await new DestroyRetiredKeys(world).execute(100);
+    expect(destroyed).to.include(active.key.handle.keyId);
+  });
+
+  it('stay after a rotation as long as anything rests on what they signed', async () => {
+    const signing = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.get('signing'));
+    const { active, root } = await put('kept');
+    // The authority can sign here.
+    const { root: own } = signing;
+    if (own === undefined || root === undefined) throw new Error('no authority');
+    const chain = { ...signing, id: 'kept', active, root: own };
+    await world.store.forTenant(ACME, ({ keyChains }) => keyChains.put(chain), { by: 'system' });
+    const { keyId } = active.key.handle;
+    const { chain: rotated } = await new RotateKeyChain(world).execute(caller(), 'kept', {});
+    expect(rotated.former?.map(({ key }) => key.handle.keyId)).to.deep.equal([keyId]);
+    expect(await waiting()).to.not.include(keyId);
+
+    world.clock.forward(366 * 24 * 3600 * 1000);
+    await new RenewKeyChains(world).execute(world.clock.now(), 10);
+    expect(await waiting()).to.include(keyId);
+    await new DestroyRetiredKeys(world).execute(100);
+    expect(destroyed).to.include(keyId);
+  });
+});
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+/** What makes a signature with a private key. */
+const SIGNING = [
+  /import\s*(?:type\s*)?\{[^}]*(?<![\w.])sign\b[^}]*\}\s*from\s*'node:crypto'/,
+  /\b(?:createSign|privateEncrypt|SignJWT|CompactSign|FlattenedSign|GeneralSign)\b/,
+  /\bsubtle\.sign\b/,
+];
+
+/** Files of the product that sign, or could. */
+function signers(files: readonly { readonly path: string; readonly text: string }[]): string[] {
+  return files.filter(({ text }) => SIGNING.some((pattern) => pattern.test(text))).map(({ path }) => path);
+}
+
+describe('private keys', () => {
+  it('sign in key providers alone, so that a key elsewhere is never gone round', () => {
+    const paths = globSync(
+      ['domain', 'application', 'adapters', 'bootstrap', 'config'].map((layer) => `${layer}/**/*.ts`),
+      {
+        cwd: ROOT,
+      },
+    );
+    const files = paths.map((path) => ({ path, text: readFileSync(`${ROOT}/${path}`, 'utf8') }));
+    expect(files.length).to.be.greaterThan(300);
+    const found = signers(files);
+    expect(found).to.include('adapters/kms/local/local-kms.ts');
+    expect(found.filter((path) => !path.startsWith('adapters/kms/'))).to.deep.equal([]);
+  });
+
+  it('would be noticed elsewhere', () => {
+    const planted = [
+      "import { hash, sign } from 'node:crypto';",
+      "import {\n  createHash,\n  sign as makeSignature,\n} from 'node:crypto';",
+      "import { SignJWT } from 'jose';",
+      'await webcrypto.subtle.sign(a, b, c)',
+    ];
+    for (const text of planted) expect(signers([{ path: 'planted.ts', text }]), text).to.have.length(1);
+    expect(signers([{ path: 'x.ts', text: "import { signingKey } from './signing-key.ts';" }])).to.deep.equal([]);
+  });
+});

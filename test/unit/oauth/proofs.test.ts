@@ -1,0 +1,304 @@
+import { createSecretKey } from 'node:crypto';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { renderFailure } from '../../../adapters/http/output/failures.ts';
+import { acceptsChallenge, attestationChallenge } from '../../../application/oauth/challenges.ts';
+import { CreateChallenge } from '../../../application/oauth/create-challenge.ts';
+import type { OAuthRequest } from '../../../application/oauth/oauth-callers.ts';
+import { parseResponseEncryption } from '../../../domain/issuance/encryption.ts';
+import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/proof.ts';
+import { assertDpopProofClaims, parseDpopProof } from '../../../domain/oauth/dpop.ts';
+import { isChallenge, verifies } from '../../../domain/oauth/pkce.ts';
+import { makeRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { codeOf } from '../../support/failures.ts';
+import { UPSTREAM } from '../../support/fakes.ts';
+import { dpopProof, keyProof, newKey, now } from '../../support/raw-wallet.ts';
+import { ACME, PUBLIC_URL } from '../verification/kit.ts';
+import { AttestedWallet, anOffer, endOf, failureOf, WalletWorld } from '../wallet-kit.ts';
+
+const URL = 'https://issuer.example/acme/token';
+
+const judged = (payload: Record<string, unknown>) =>
+  codeOf(() =>
+    assertDpopProofClaims(parseDpopProof([dpopProof(newKey(), URL, { payload })]), {
+      ...{ method: 'POST', url: URL, now: new Date() },
+    }),
+  );
+
+describe('The address of a DPoP proof', () => {
+  it('is that of the request, however it is written', () => {
+    // RFC 9449 section 4.3: without query and fragment
+    for (const htu of [`${URL}?a=b#c`, 'HTTPS://Issuer.example:443/acme/x/../%74oken']) {
+      expect(judged({ htu }), htu).to.equal('taken');
+    }
+    for (const htu of [`${URL}s`, 'nonsense']) expect(judged({ htu }), htu).to.equal('invalid_dpop_proof');
+  });
+});
+
+describe('The times of a DPoP proof', () => {
+  for (const [what, payload] of [
+    ['an exp 61 seconds ago', () => ({ exp: now() - 61 })],
+    ['an end that is a text', () => ({ exp: 'later' })],
+    ['an end that is a number as a text', () => ({ exp: `${now() + 60}` })],
+    ['a beginning in two minutes', () => ({ nbf: now() + 120 })],
+    ['a beginning that is a text', () => ({ nbf: 'soon' })],
+  ] as const) {
+    it(`refuse ${what}`, () => {
+      expect(judged(payload())).to.equal('invalid_dpop_proof');
+    });
+  }
+
+  it('may have ended 50 seconds ago, since clocks differ', () => {
+    expect(judged({ exp: now() - 50 })).to.equal('taken');
+  });
+
+  it('need not be there, and may be right', () => {
+    expect(judged({})).to.equal('taken');
+    expect(judged({ exp: now() + 60, nbf: now() })).to.equal('taken');
+  });
+});
+
+describe('The time of a key proof', () => {
+  const ISSUER = 'https://issuer.example/acme';
+
+  const judged = (iat: number) =>
+    codeOf(() =>
+      assertJwtProofClaims(parseJwtProof(keyProof(newKey(), ISSUER, 'nonce', { payload: { iat } })), {
+        ...{ audience: ISSUER, clientId: undefined, now: new Date() },
+      }),
+    );
+
+  it('lies in an acceptable window', () => {
+    // OpenID4VCI 1.0 appendix F.4
+    expect(judged(now() + 90)).to.equal('invalid_proof');
+    expect(judged(now() - 330)).to.equal('invalid_proof');
+    expect([judged(now() + 30), judged(now() - 270)]).to.deep.equal(['taken', 'taken']);
+  });
+});
+
+describe('The key for an encrypted answer', () => {
+  const judged = (changes: object) => {
+    const jwk = { ...newKey().jwk, alg: 'ECDH-ES', ...changes };
+    const body = { credential_response_encryption: { jwk, enc: 'A256GCM' } };
+    return codeOf(() => parseResponseEncryption(body, { use: 'optional', encrypted: true }));
+  };
+
+  it('is not one for signatures', () => {
+    // RFC 7517 section 4.2
+    expect(judged({ use: 'sig' })).to.equal('invalid_encryption_parameters');
+    expect([judged({ use: 'enc' }), judged({})]).to.deep.equal(['taken', 'taken']);
+  });
+});
+
+describe('What wallets are told of a failure', () => {
+  for (const surface of ['oauth', 'vci', 'vp'] as const) {
+    it(`has no character that ${surface} does not allow`, () => {
+      // OpenID4VCI 1.0 section 8.3.1.2, RFC 6749 section 5.2
+      const failure = new Failure('invalid_request', 'the "name" of Löwe\\Bär\n is 名');
+      const { body } = renderFailure(failure, { surface }, 'id');
+      const { error_description: description } = body as { error_description: string };
+      expect(description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+      expect(description).to.include('name').and.include('is');
+    });
+  }
+});
+
+const BROKEN = 'invalid_client_attestation';
+
+/** Attestation-based client authentication, draft 10 sections 5.2 and 7.3. */
+describe('A DPoP proof in place of a proof of possession', () => {
+  let world: WalletWorld;
+  let wallet: AttestedWallet;
+
+  beforeEach(async () => {
+    world = await WalletWorld.open();
+    wallet = await AttestedWallet.make(world);
+    await world.issues(wallet.provider.configuration());
+  });
+
+  const challenge = (server = wallet.issuer) => attestationChallenge(world, ACME, server, world.clock.now());
+  const combined = (payload: object = { nonce: challenge() }, more: Partial<OAuthRequest> = {}, key = wallet.instance): OAuthRequest =>
+    wallet.oauth(
+      'token',
+      {},
+      {
+        attestationPop: [],
+        dpop: [wallet.dpop('token', { key, payload: { ...payload } })],
+        ...more,
+      },
+    );
+  const redeem = async (request: OAuthRequest) => wallet.redeem((await anOffer(world)).code, { request });
+
+  it('is taken under the attested key, with a challenge, and binds the tokens to that key', async () => {
+    const answer = await redeem(combined());
+    const token = JSON.parse(Buffer.from(answer.body.access_token.split('.')[1] ?? '', 'base64url').toString());
+    const normal = await redeem(wallet.oauth('token'));
+    expect(token.cnf.jkt).to.be.a('string');
+    expect(normal.body.access_token).to.be.a('string');
+  });
+
+  const refused: readonly [string, () => OAuthRequest, string][] = [
+    ['under another key', () => combined(undefined, {}, newKey()), BROKEN],
+    [
+      'that says the key and is signed by another',
+      () => {
+        const [header] = wallet.dpop('token', { key: wallet.instance }).split('.');
+        const [, payload, signature] = wallet.dpop('token', { key: newKey(), payload: { nonce: challenge() } }).split('.');
+        return combined(undefined, { dpop: [`${header}.${payload}.${signature}`] });
+      },
+      BROKEN,
+    ],
+    ['without a challenge', () => combined({}), 'use_attestation_challenge'],
+    ['with an invented challenge', () => combined({ nonce: 'x' }), 'use_attestation_challenge'],
+    [
+      'with the challenge of another server',
+      () => combined({ nonce: challenge(`${wallet.issuer}/chained-as`) }),
+      'use_attestation_challenge',
+    ],
+    ['for another address', () => combined({ nonce: challenge(), htu: 'https://x.example' }), 'invalid_dpop_proof'],
+    ['that is old', () => combined({ nonce: challenge(), iat: world.seconds - 900 }), 'invalid_dpop_proof'],
+    [
+      'beside another DPoP proof',
+      () => {
+        const { dpop } = combined();
+        return combined(undefined, { dpop: [...dpop, ...dpop] });
+      },
+      'invalid_dpop_proof',
+    ],
+    ['where there is none', () => combined(undefined, { dpop: [] }), BROKEN],
+    [
+      'beside an attestation of another installation',
+      () => combined(undefined, { attestation: [wallet.provider.attestation(newKey())] }),
+      BROKEN,
+    ],
+  ];
+  for (const [what, request, code] of refused) {
+    it(`is refused ${what}`, async () => {
+      expect((await failureOf(redeem(request()))).code).to.equal(code);
+    });
+  }
+
+  it('gets the challenge as DPoP-Nonce when it has none', async () => {
+    const { details } = await failureOf(redeem(combined({})));
+    expect(details.dpopNonce).to.equal(details.attestationChallenge);
+    expect(await endOf(redeem(combined({ nonce: details.dpopNonce })))).to.equal('done');
+  });
+
+  describe('where the challenge is optional', () => {
+    const configure = (more: object = {}) =>
+      world.issues({ ...wallet.provider.configuration(), attestationChallenge: 'optional', ...more });
+
+    it('is taken without a nonce, with a DPoP nonce and with a challenge, once each', async () => {
+      await configure();
+      const { details } = await failureOf(redeem(combined({ nonce: 'x' })));
+      for (const payload of [{}, { nonce: details.dpopNonce }, { nonce: challenge() }]) {
+        const request = combined(payload);
+        expect(await endOf(redeem(request)), JSON.stringify(payload)).to.equal('done');
+        expect(await endOf(redeem(request))).to.equal('invalid_dpop_proof');
+      }
+    });
+
+    it('follows the rule of the tenant for DPoP nonces', async () => {
+      await configure({ dPopNonce: 'required' });
+      expect(await endOf(redeem(combined({})))).to.equal('use_dpop_nonce');
+      await configure({ dPopNonce: 'off' });
+      expect(await endOf(redeem(combined({})))).to.equal('done');
+      for (const nonce of ['x', 7]) expect(await endOf(redeem(combined({ nonce })))).to.equal('use_attestation_challenge');
+    });
+  });
+
+  it('counts once', async () => {
+    const request = combined();
+    await redeem(request);
+    expect((await failureOf(redeem(request))).code).to.equal('invalid_dpop_proof');
+  });
+
+  it('need not be by the attested key where there is a proof of possession, too', async () => {
+    const request = wallet.oauth('token', {}, { dpop: [wallet.dpop('token', { key: newKey() })] });
+    expect(await endOf(redeem(request))).to.equal('done');
+  });
+
+  it('is no way in where a profile goes by draft 07', async () => {
+    await world.change({ profile: 'haip' });
+    const { code, message } = await failureOf(redeem(combined()));
+    expect([code, message]).to.deep.equal([BROKEN, 'send exactly one OAuth-Client-Attestation-PoP header']);
+  });
+
+  it('binds what is refreshed to the installation', async () => {
+    const { body } = await redeem(combined());
+    const refresh = (request: OAuthRequest) => wallet.refresh(body.refresh_token, { request });
+    expect((await failureOf(refresh(combined(undefined, {}, newKey())))).code).to.equal(BROKEN);
+    expect(await endOf(refresh(combined()))).to.equal('done');
+  });
+});
+
+describe('CreateChallenge', () => {
+  const ISSUER = `${PUBLIC_URL}/acme`;
+
+  let world: WalletWorld;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+  });
+  afterEach(() => sinon.restore());
+
+  it('makes challenges of one server, for five minutes, and writes nothing', async () => {
+    const commit = sinon.spy(world.store, 'commit');
+    for (const [server, issuer, other] of [
+      ['built-in', ISSUER, `${ISSUER}/chained-as`],
+      ['chained', `${ISSUER}/chained-as`, ISSUER],
+    ] as const) {
+      const challenge = await world.createChallenge.execute(ACME, server);
+      const accepts = (at: string, seconds = 0) =>
+        acceptsChallenge(world.settings, ACME, at, challenge, new Date(world.clock.time + seconds * 1000));
+      expect([accepts(issuer), accepts(issuer, 299), accepts(issuer, 300), accepts(other)]).to.deep.equal([true, true, false, false]);
+    }
+    expect(commit.callCount).to.equal(0);
+  });
+
+  it('makes none for a tenant that is unknown or suspended', async () => {
+    expect(await endOf(world.createChallenge.execute('nobody' as TenantId, 'built-in'))).to.equal('not_found');
+    await world.change({ status: 'suspended' });
+    const elsewhere = new CreateChallenge(world.elsewhere());
+    expect(await endOf(elsewhere.execute(ACME, 'built-in'))).to.equal('not_found');
+    await world.change({ status: 'active' });
+  });
+
+  it('makes none for a chained server that is not there', async () => {
+    await world.issues();
+    const elsewhere = new CreateChallenge(world.elsewhere());
+    expect(await endOf(elsewhere.execute(ACME, 'chained'))).to.equal('not_found');
+    expect(await endOf(elsewhere.execute(ACME, 'built-in'))).to.equal('done');
+  });
+});
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** 32 bytes leave two bits of the 43rd character unused: these texts decode to the same bytes leniently. */
+function otherSpellings(text: string): string[] {
+  const last = ALPHABET.indexOf(text.at(-1) ?? '');
+  return [1, 2, 3].map((bits) => text.slice(0, -1) + ALPHABET[last | bits]);
+}
+
+describe('a value in base64url has one spelling', () => {
+  it('as a refresh token', () => {
+    const keys = [createSecretKey(Buffer.alloc(32, 7))];
+    const token = { grantId: 'a-grant-of-sixteen-or-more', generation: 3 };
+    const text = makeRefreshToken(keys[0] as (typeof keys)[0], 'tenant', token);
+    expect(parseRefreshToken(keys, 'tenant', text)).to.deep.equal(token);
+    for (const other of otherSpellings(text)) expect(parseRefreshToken(keys, 'tenant', other)).to.equal(undefined);
+  });
+
+  it('as a code challenge', () => {
+    // RFC 7636 appendix B
+    const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+    const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+    expect([isChallenge(challenge), verifies(verifier, challenge)]).to.deep.equal([true, true]);
+    for (const other of otherSpellings(challenge)) {
+      expect([isChallenge(other), verifies(verifier, other)]).to.deep.equal([false, false]);
+    }
+  });
+});

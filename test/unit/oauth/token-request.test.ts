@@ -1,0 +1,439 @@
+import type { KeyObject } from 'node:crypto';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { AuthorizationCodeGrant } from '../../../application/oauth/authorization-code-grant.ts';
+import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
+import { ASSERTION_TYPE } from '../../../domain/oauth/client-assertion.ts';
+import type { AuthorizationServer } from '../../../domain/oauth/grant.ts';
+import { makeRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
+import { AUTHORIZATION_CODE_GRANT, PRE_AUTHORIZED_CODE_GRANT, REFRESH_TOKEN_GRANT } from '../../../domain/oauth/token-request.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { FailureCode } from '../../../domain/shared/failure.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { type PublicJwk, thumbprint } from '../../../domain/shared/jwk.ts';
+import { UPSTREAM } from '../../support/fakes.ts';
+import { decode } from '../../support/present.ts';
+import { AUTHORIZATION_REQUEST, CODE_VERIFIER, makeJwt, newKey } from '../../support/raw-wallet.ts';
+import { ACME } from '../verification/kit.ts';
+import { anOffer, endOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+
+const { client_id, redirect_uri } = AUTHORIZATION_REQUEST;
+
+describe('AnswerTokenRequest', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+  });
+
+  const answer = (form: Record<string, string>, server: AuthorizationServer = 'built-in', tenantId = ACME) =>
+    world.answerTokenRequest.execute(tenantId, server, wallet.oauth('token', form));
+  const preAuthorized = async () => ({
+    grant_type: PRE_AUTHORIZED_CODE_GRANT,
+    'pre-authorized_code': (await anOffer(world)).code,
+  });
+
+  it('redeems a pre-authorized code, and refreshes what it brought', async () => {
+    const { body } = await answer(await preAuthorized());
+    const refresh = { grant_type: REFRESH_TOKEN_GRANT, refresh_token: body.refresh_token ?? '' };
+    const refreshed = await answer(refresh);
+    expect(refreshed.body.access_token).to.be.a('string').that.is.not.equal(body.access_token);
+  });
+
+  it('redeems an authorization code', async () => {
+    const { session } = await anOffer(world, { flow: 'authorization_code' });
+    const code = await wallet.approve(await wallet.push({ issuer_state: session.publicId }));
+    const form = { grant_type: AUTHORIZATION_CODE_GRANT, code, client_id, redirect_uri };
+    const { body } = await answer({ ...form, code_verifier: CODE_VERIFIER });
+    expect(body.scope).to.equal('card');
+  });
+
+  type Changes = Record<string, string | undefined>;
+  const refusals: readonly [what: string, code: FailureCode, changes: Changes, server?: AuthorizationServer][] = [
+    ['no grant', 'invalid_request', { grant_type: undefined }],
+    ['the grant of a password', 'unsupported_grant_type', { grant_type: 'password' }],
+    ['a pre-authorized code at the chained server', 'unsupported_grant_type', {}, 'chained'],
+    ['no code', 'invalid_request', { 'pre-authorized_code': undefined }],
+    ['no authorization code', 'invalid_request', { grant_type: AUTHORIZATION_CODE_GRANT }],
+    ['no refresh token', 'invalid_request', { grant_type: REFRESH_TOKEN_GRANT }],
+    ['a transaction code of another grant', 'invalid_request', { grant_type: REFRESH_TOKEN_GRANT, tx_code: '1234' }],
+    ['details that are no list', 'invalid_authorization_details', { authorization_details: '{}' }],
+    ['details of another type', 'invalid_authorization_details', { authorization_details: '[{"type":"x"}]' }],
+  ];
+  for (const [what, code, changes, server] of refusals) {
+    it(`refuses ${what}, and nothing is spent`, async () => {
+      const form = await preAuthorized();
+      const all = Object.entries({ ...form, ...changes });
+      const sent = Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
+      expect(await endOf(answer(sent, server))).to.equal(code);
+      expect(await endOf(answer(form))).to.equal('done');
+    });
+  }
+
+  it('tells nobody what is wrong with a request to a tenant that is unknown or suspended', async () => {
+    const nobody = 'nobody' as TenantId;
+    expect(await endOf(answer({}, 'built-in', nobody))).to.equal('not_found');
+    expect(await endOf(answer(await preAuthorized(), 'built-in', nobody))).to.equal('not_found');
+    const form = await preAuthorized();
+    await world.change({ status: 'suspended' });
+    expect([await endOf(answer({})), await endOf(answer(form))]).to.deep.equal(['not_found', 'not_found']);
+    await world.change({ status: 'active' });
+  });
+});
+
+const { client_id: CLIENT, redirect_uri: REDIRECT } = AUTHORIZATION_REQUEST;
+
+describe('AuthorizationCodeGrant', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+    await world.offers({ id: 'pass' });
+  });
+
+  type Coded = { readonly code: string; readonly session: Session };
+  const coded = async (push: Record<string, string> = {}): Promise<Coded> => {
+    const ids = { credentialConfigurationIds: ['card', 'pass'] };
+    const server = { authorization_server: wallet.issuer };
+    const { session } = await anOffer(world, { flow: 'authorization_code', ...ids, ...server });
+    const code = await wallet.approve(await wallet.push({ issuer_state: session.publicId, ...push }));
+    return { code, session };
+  };
+  const stored = async (code: string) => {
+    const grant = (await world.store.read(ACME).grantByCode(hashCode(code)))?.grant;
+    if (grant === undefined) throw new Error('no such grant');
+    return grant;
+  };
+
+  it('answers with a token for what was approved, and records who redeemed', async () => {
+    const { code, session } = await coded();
+    const { body } = await wallet.redeemCode(code);
+    expect(body).to.include({ token_type: 'DPoP', scope: 'card' });
+    expect(decode(body.access_token).payload).to.deep.include({
+      client_id: CLIENT,
+      issuer_state: session.publicId,
+      credential_configuration_ids: ['card'],
+    });
+    const { holder, consumedAt, generation } = await stored(code);
+    const jkt = thumbprint(wallet.key.jwk as PublicJwk);
+    expect(holder).to.deep.include({ clientId: CLIENT, keyThumbprint: jkt, identifiers: false });
+    expect([consumedAt, generation]).to.deep.equal([world.clock.now(), 0]);
+    const { credentials } = await wallet.issue(body.access_token);
+    expect(credentials).to.have.length(1);
+  });
+
+  it('names identifiers when the wallet asked by details, or asks by them now', async () => {
+    const details = (id: string) => [{ type: 'openid_credential', credential_configuration_id: id }];
+    const asked = await coded({
+      authorization_details: JSON.stringify([...details('card'), ...details('pass')]),
+    });
+    const { body } = await wallet.redeemCode(asked.code);
+    expect(body.authorization_details).to.have.length(2);
+    const { code } = await coded({ scope: 'card pass' });
+    const narrowed = await wallet.redeemCode(code, { changes: { wanted: ['pass'] } });
+    expect(narrowed.body.authorization_details).to.have.length(1);
+    expect(narrowed.body.scope).to.equal('pass');
+  });
+
+  it('serves another wallet of an offer that has completed', async () => {
+    const { session } = await anOffer(world, { flow: 'authorization_code' });
+    const codeOf = async () => wallet.approve(await wallet.push({ issuer_state: session.publicId }));
+    const [first, second] = [await codeOf(), await codeOf()];
+    await wallet.issue((await wallet.redeemCode(first)).body.access_token);
+    expect((await world.session(session.id)).status).to.equal('completed');
+    await wallet.issue((await wallet.redeemCode(second)).body.access_token);
+    expect((await world.stored(session.id)).batches).to.have.length(2);
+  });
+
+  type Redeeming = NonNullable<Parameters<Wallet['redeemCode']>[1]>;
+  type Refused = readonly [what: string, code: FailureCode, change: () => Redeeming];
+  const token = (form: Record<string, string>, more: object = {}) => wallet.oauth('token', form, more);
+  const refusals: readonly Refused[] = [
+    ['another redirect address', 'invalid_grant', () => ({ changes: { redirectUri: 'https://else.example' } })],
+    ['another verifier', 'invalid_grant', () => ({ changes: { codeVerifier: `${CODE_VERIFIER}x` } })],
+    ['more than was approved', 'invalid_authorization_details', () => ({ changes: { wanted: ['pass'] } })],
+    ['another client', 'invalid_grant', () => ({ request: token({ client_id: 'https://else.example' }) })],
+    ['no client', 'invalid_grant', () => ({ request: token({}) })],
+    ['no DPoP proof', 'invalid_dpop_proof', () => ({ request: token({ client_id: CLIENT }, { dpop: [] }) })],
+    [
+      'the key of another wallet',
+      'invalid_grant',
+      () => ({ request: token({ client_id: CLIENT }, { dpop: [wallet.dpop('token', { key: newKey() })] }) }),
+    ],
+    ['the chained server, which is not there', 'not_found', () => ({ server: 'chained' })],
+  ];
+  for (const [what, code, change] of refusals) {
+    it(`refuses ${what}, and leaves the code as it is`, async () => {
+      const made = await coded();
+      const before = await stored(made.code);
+      expect(await endOf(wallet.redeemCode(made.code, change()))).to.equal(code);
+      expect(await stored(made.code)).to.deep.equal(before);
+      expect(await endOf(wallet.redeemCode(made.code))).to.equal('done');
+    });
+  }
+
+  it('refuses a code of another server of the same tenant', async () => {
+    await world.issues({ chainedAs: { upstream: { issuer: UPSTREAM, clientId: 'vidimus' } } });
+    const { code } = await coded();
+    expect(await endOf(wallet.redeemCode(code, { server: 'chained' }))).to.equal('invalid_grant');
+    await world.issues();
+    expect(await endOf(wallet.redeemCode(code))).to.equal('done');
+  });
+
+  it('refuses a code of nobody, and one that was made for a pre-authorized offer', async () => {
+    const { code } = await anOffer(world);
+    const ends = [await endOf(wallet.redeemCode('unknown')), await endOf(wallet.redeemCode(code))];
+    expect(ends).to.deep.equal(['invalid_grant', 'invalid_grant']);
+    expect(await endOf(wallet.redeem(code))).to.equal('done');
+  });
+
+  it('refuses a code after a minute', async () => {
+    const { code } = await coded();
+    expect(await world.later(60, () => endOf(wallet.redeemCode(code)))).to.equal('invalid_grant');
+    expect(await world.later(59, () => endOf(wallet.redeemCode(code)))).to.equal('done');
+  });
+
+  it('refuses a proof that was used, and revokes nothing for that', async () => {
+    const request = wallet.oauth('token', { client_id: CLIENT });
+    await wallet.redeemCode((await coded()).code, { request });
+    const { code } = await coded();
+    expect(await endOf(wallet.redeemCode(code, { request }))).to.equal('invalid_dpop_proof');
+    expect((await stored(code)).revokedAt).to.equal(null);
+  });
+
+  describe('with a code that comes back', () => {
+    const revoked = async (code: string) => (await stored(code)).revokedAt !== null;
+
+    it('revokes what the code brought', async () => {
+      const { code } = await coded();
+      const { body } = await wallet.redeemCode(code);
+      expect(await endOf(wallet.redeemCode(code))).to.equal('invalid_grant');
+      expect(await revoked(code)).to.equal(true);
+      expect(await endOf(wallet.issue(body.access_token))).to.equal('invalid_token');
+    });
+
+    it('revokes it also where two come at the same time, and where another process was first', async () => {
+      const { code } = await coded();
+      const ends = await Promise.all([1, 2].map(() => endOf(wallet.redeemCode(code))));
+      expect(ends.sort()).to.deep.equal(['done', 'invalid_grant']);
+      expect(await revoked(code)).to.equal(true);
+      const other = await coded();
+      const request = wallet.oauth('token', { client_id: CLIENT });
+      const redemption = {
+        code: other.code,
+        redirectUri: REDIRECT,
+        codeVerifier: CODE_VERIFIER,
+        wanted: undefined,
+      };
+      const grantType = AUTHORIZATION_CODE_GRANT;
+      await new AuthorizationCodeGrant(world.elsewhere()).answer(ACME, 'built-in', request, {
+        grantType,
+        ...redemption,
+      });
+      expect(await endOf(wallet.redeemCode(other.code))).to.equal('invalid_grant');
+      expect(await revoked(other.code)).to.equal(true);
+    });
+
+    it('revokes nothing for somebody who proves neither the client nor the request', async () => {
+      const { code } = await coded();
+      const { body } = await wallet.redeemCode(code);
+      for (const [, , change] of refusals.filter(([, refusal]) => refusal === 'invalid_grant')) {
+        expect(await endOf(wallet.redeemCode(code, change()))).to.equal('invalid_grant');
+        expect(await revoked(code)).to.equal(false);
+      }
+      expect(await endOf(wallet.issue(body.access_token))).to.equal('done');
+    });
+
+    it('revokes it when the offer ended before, so that nobody tries again', async () => {
+      const { code, session } = await coded();
+      const failed = { id: session.id, anytime: ['active', 'fetched'], to: 'failed' } as const;
+      await world.store.commit(ACME, { session: failed }, world.clock.now());
+      expect(await endOf(wallet.redeemCode(code))).to.equal('invalid_grant');
+      expect(await revoked(code)).to.equal(true);
+    });
+  });
+});
+
+describe('RefreshTokenGrant', () => {
+  let world: WalletWorld;
+  let wallet: Wallet;
+
+  before(async () => {
+    world = await WalletWorld.open();
+    wallet = new Wallet(world);
+    await world.offers({ id: 'pass' });
+  });
+  afterEach(() => sinon.restore());
+
+  const generationOf = (text: string | undefined) => parseRefreshToken(world.settings.refreshTokenKeys, ACME, text ?? '');
+  const stored = async (refreshToken: string) => {
+    const { grantId = '' } = generationOf(refreshToken) ?? {};
+    const grant = (await world.store.read(ACME).grant(grantId))?.grant;
+    if (grant === undefined) throw new Error('no such grant');
+    return grant;
+  };
+  /** A refresh token of a wallet that got what it wanted of an offer of two. */
+  const granted = async (wanted?: string[]): Promise<{ refreshToken: string; session: SessionId }> => {
+    const { code, session } = await anOffer(world, { credentialConfigurationIds: ['card', 'pass'] });
+    const { body } = await wallet.redeem(code, wanted === undefined ? {} : { wanted });
+    return { refreshToken: body.refresh_token ?? '', session: session.id };
+  };
+  const scopes = (token: string) => decode(token).payload['credential_configuration_ids'] as string[];
+
+  /** As an earlier release did with each use. */
+  const replaced = async (refreshToken: string) => {
+    const { id, generation } = await stored(refreshToken);
+    await world.store.commit(ACME, { grant: { id, act: 'refresh', generation } }, world.clock.now());
+    const [key] = world.settings.refreshTokenKeys;
+    return makeRefreshToken(key as KeyObject, ACME, { grantId: id, generation: generation + 1 });
+  };
+
+  it('answers with an access token and the same refresh token, however often', async () => {
+    const { refreshToken } = await granted();
+    const { body } = await wallet.refresh(refreshToken);
+    expect(body).to.include({ token_type: 'DPoP', expires_in: 1800 });
+    expect(scopes(body.access_token)).to.deep.equal(['card', 'pass']);
+    expect(body.refresh_token).to.equal(refreshToken);
+    expect((await wallet.refresh(refreshToken)).body.refresh_token).to.equal(refreshToken);
+    expect(await stored(refreshToken)).to.deep.include({ generation: 0, revokedAt: null });
+    expect((await wallet.issue(body.access_token)).credentials).to.have.length(1);
+  });
+
+  it('is for no stranger who takes the name of a wallet that is registered no more', async () => {
+    const key = newKey();
+    const asserted = () => {
+      const times = { iat: world.seconds, exp: world.seconds + 300, jti: world.random.token() };
+      const client_assertion = makeJwt(key, { alg: 'ES256' }, { iss: 'bank', sub: 'bank', aud: wallet.issuer, ...times });
+      return { client_id: 'bank', client_assertion, client_assertion_type: ASSERTION_TYPE };
+    };
+    await world.issues({ walletClients: [{ client_id: 'bank', jwks: { keys: [key.jwk] } }] });
+    const { code } = await anOffer(world);
+    const { body } = await wallet.redeem(code, { request: wallet.oauth('token', asserted()) });
+    const token = body.refresh_token ?? '';
+    const stranger = new Wallet(world);
+    const asBank = (form: Record<string, string>) => endOf(stranger.refresh(token, { request: stranger.oauth('token', form) }));
+    expect(await asBank(asserted())).to.equal('done');
+    expect(await asBank({ client_id: 'bank' })).to.equal('invalid_client');
+    await world.issues();
+    expect(await asBank({ client_id: 'bank' })).to.equal('invalid_grant');
+    expect(await stored(token)).to.deep.include({ revokedAt: null });
+  });
+
+  it('covers what was granted, or less of it where the wallet asks for less', async () => {
+    const narrow = await granted(['pass']);
+    const { body } = await wallet.refresh(narrow.refreshToken);
+    expect(body.authorization_details).to.have.length(1);
+    const { refreshToken } = await granted();
+    const byDetails = await wallet.refresh(refreshToken, { wanted: ['card'] });
+    expect(scopes(byDetails.body.access_token)).to.deep.equal(['card']);
+    const byScope = await wallet.refresh(byDetails.body.refresh_token, { scope: 'pass' });
+    expect(scopes(byScope.body.access_token)).to.deep.equal(['pass']);
+    const whole = await wallet.refresh(byScope.body.refresh_token);
+    expect(scopes(whole.body.access_token)).to.deep.equal(['card', 'pass']);
+  });
+
+  type Refused = readonly [what: string, code: FailureCode, ask: (refreshToken: string) => Promise<unknown>];
+  const later = (seconds: number) => (refreshToken: string) => world.later(seconds, () => wallet.refresh(refreshToken));
+  const sending = (form: Record<string, string>, dpop?: () => string[]) => (refreshToken: string) => {
+    const more = dpop === undefined ? {} : { dpop: dpop() };
+    return wallet.refresh(refreshToken, { request: wallet.oauth('token', form, more) });
+  };
+  const refusals: readonly Refused[] = [
+    ['a token of nobody', 'invalid_grant', () => wallet.refresh('unknown')],
+    ['a token that was bent', 'invalid_grant', (token) => wallet.refresh(`${token.slice(0, -4)}AAAA`)],
+    ['a token whose time is over', 'invalid_grant', later(2_592_000)],
+    ['another client', 'invalid_grant', sending({ client_id: 'https://else.example' })],
+    ['the key of another wallet', 'invalid_grant', sending({}, () => [wallet.dpop('token', { key: newKey() })])],
+    ['no DPoP proof', 'invalid_dpop_proof', sending({}, () => [])],
+    ['a DPoP proof for another address', 'invalid_dpop_proof', sending({}, () => [wallet.dpop('par')])],
+    ['a scope of something else', 'invalid_scope', (token) => wallet.refresh(token, { scope: 'else' })],
+    ['an empty scope', 'invalid_scope', (token) => wallet.refresh(token, { scope: ' ' })],
+    ['details of something else', 'invalid_authorization_details', (token) => wallet.refresh(token, { wanted: ['else'] })],
+    [
+      'every token where there are none any more',
+      'invalid_grant',
+      async (token) => {
+        await world.issues({ refreshTokenSeconds: 0 });
+        return wallet.refresh(token).finally(() => world.issues());
+      },
+    ],
+    [
+      'a token at a server that is not there',
+      'not_found',
+      (refreshToken) => {
+        const refresh = {
+          grantType: 'refresh_token',
+          refreshToken,
+          scope: undefined,
+          wanted: undefined,
+        } as const;
+        return world.refreshToken.answer(ACME, 'chained', wallet.oauth('chained-as/token'), refresh);
+      },
+    ],
+  ];
+  for (const [what, code, ask] of refusals) {
+    it(`refuses ${what}, and counts nothing`, async () => {
+      const { refreshToken } = await granted();
+      const before = await stored(refreshToken);
+      expect(await endOf(ask(refreshToken))).to.equal(code);
+      expect(await stored(refreshToken)).to.deep.equal(before);
+      expect(await endOf(wallet.refresh(refreshToken))).to.equal('done');
+    });
+  }
+
+  it('refuses a DPoP proof that was used', async () => {
+    const request = wallet.oauth('token');
+    const { refreshToken } = await granted();
+    await wallet.refresh(refreshToken, { request });
+    expect(await endOf(wallet.refresh(refreshToken, { request }))).to.equal('invalid_dpop_proof');
+    expect((await stored(refreshToken)).revokedAt).to.equal(null);
+  });
+
+  it('refuses a token whose grant was revoked', async () => {
+    const { refreshToken } = await granted();
+    const { id } = await stored(refreshToken);
+    await world.store.commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
+    expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
+  });
+
+  it('refuses it also where it is revoked at the same moment', async () => {
+    const { refreshToken } = await granted();
+    const { id } = await stored(refreshToken);
+    const commit = world.store.commit.bind(world.store);
+    sinon.stub(world.store, 'commit').callsFake(async (...given) => {
+      await commit(ACME, { grant: { id, act: 'revoke' } }, world.clock.now());
+      return commit(...given);
+    });
+    expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
+  });
+
+  it('takes those that an earlier release replaced, up to the one before the newest', async () => {
+    const { refreshToken } = await granted();
+    const second = await replaced(refreshToken);
+    for (const token of [refreshToken, second]) expect((await wallet.refresh(token)).body.refresh_token).to.equal(second);
+  });
+
+  it('revokes everything when one comes back whose successor was used', async () => {
+    const { refreshToken } = await granted();
+    const third = await replaced(await replaced(refreshToken));
+    const { body } = await wallet.refresh(third);
+    expect(await endOf(wallet.refresh(refreshToken))).to.equal('invalid_grant');
+    expect((await stored(refreshToken)).revokedAt).to.deep.equal(world.clock.now());
+    expect(await endOf(wallet.refresh(third))).to.equal('invalid_grant');
+    expect(await endOf(wallet.issue(body.access_token))).to.equal('invalid_token');
+  });
+
+  it('counts by what is stored when its tenant was configured otherwise a moment ago', async () => {
+    const { refreshToken } = await granted();
+    await world.issues({ refreshTokenSeconds: 60 });
+    const commit = sinon.spy(world.store, 'commit');
+    const { body } = await wallet.refresh(refreshToken);
+    expect(body.refresh_token).to.equal(refreshToken);
+    expect(commit.callCount).to.equal(1);
+    await world.issues();
+  });
+});

@@ -1,0 +1,189 @@
+import { readdir } from 'node:fs/promises';
+import { expect } from 'chai';
+import { chooseLanguage, displayFor, type Language, languagesAsked, TEXTS } from '../../../adapters/http/pages/languages.ts';
+import { escapeHtml, fill, inlineImage } from '../../../adapters/http/pages/markup.ts';
+import { contrastOf, findContrastProblems, readableColours } from '../../../domain/shared/contrast.ts';
+import { lookOf } from '../../../domain/tenants/look.ts';
+
+const registered = (privacy_policy: string, support_uri: string) => ({
+  body: { privacy_policy, support_uri },
+});
+
+describe('How pages of a tenant look', () => {
+  it('takes links of the registration where the pages have none of their own', () => {
+    const registrationCert = registered('https://a.example/privacy', 'tel:+49');
+    const own = { privacyUri: 'https://b.example/privacy' };
+    expect(lookOf('Acme', { display: [], registrationCert })).to.include({
+      privacyUri: 'https://a.example/privacy',
+      supportUri: 'tel:+49',
+    });
+    expect(lookOf('Acme', { display: [], registrationCert, pages: own })).to.include({
+      privacyUri: 'https://b.example/privacy',
+      supportUri: 'tel:+49',
+    });
+    const asked = registered('https://c.example/privacy', 'tel:+43');
+    expect(lookOf('Acme', { display: [], registrationCert }, [asked])).to.include({
+      privacyUri: 'https://c.example/privacy',
+      supportUri: 'tel:+43',
+    });
+    expect(lookOf('Acme', { display: [], registrationCert: { jwt: 'a.b.c' } })).to.deep.equal({
+      name: 'Acme',
+      displays: [],
+    });
+  });
+
+  it('shows images that come along, of a few kinds and not too large', () => {
+    for (const type of ['png', 'jpeg', 'webp', 'svg+xml']) {
+      expect(inlineImage(`data:image/${type};base64,AAAA`)).to.include('<img');
+    }
+    const refused = [
+      'https://cdn.example/x.png',
+      'data:image/gif;base64,AAAA',
+      'data:text/html;base64,AAAA',
+      'javascript:x',
+      `data:image/png;base64,${'A'.repeat(70_000)}`,
+    ];
+    for (const uri of refused) expect(inlineImage(uri), uri.slice(0, 40)).to.equal('');
+    expect(inlineImage('data:image/svg+xml,"><script>')).to.not.include('"><');
+  });
+
+  it('puts names into texts that cannot become anything else', () => {
+    const name = escapeHtml('<b>{issuer}</b> $& "x"');
+    expect(fill('{issuer} & {place}', { issuer: name, place: 'there' })).to.equal(
+      '&#60;b&#62;{issuer}&#60;/b&#62; $&#38; &#34;x&#34; &#38; there',
+    );
+  });
+});
+
+const OFFICIAL = 'bg cs da de el en es et fi fr ga hr hu it lt lv mt nl pl pt ro sk sl sv'.split(' ');
+const placeholders = (text: string) => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
+
+describe('The texts of pages', () => {
+  it('are there in the official languages of the Union, a file for each', async () => {
+    expect(Object.keys(TEXTS)).to.have.members(OFFICIAL);
+    const files = await readdir(new URL('../../../adapters/http/pages/texts', import.meta.url));
+    expect(files).to.have.members([...OFFICIAL.map((code) => `${code}.json`)]);
+  });
+
+  for (const [language, texts] of Object.entries(TEXTS)) {
+    it(`lack nothing in ${language}`, () => {
+      expect(Object.keys(texts)).to.deep.equal(Object.keys(TEXTS.en));
+      for (const [name, text] of Object.entries(texts)) {
+        const english = TEXTS.en[name as keyof typeof TEXTS.en];
+        expect(placeholders(text), `${name}: ${text}`).to.deep.equal(placeholders(english));
+        expect(text.replaceAll(/\{[a-z]+\}/g, 'x'), name).to.not.match(/[{}<>&]|^\s|\s$|^$|\s{2}/);
+        const isSentence = english.endsWith('.');
+        expect(text.endsWith('.'), `${name}: ${text}`).to.equal(isSentence);
+      }
+    });
+  }
+
+  it('are those of their language, and not of another', () => {
+    const languages = Object.keys(TEXTS) as Language[];
+    for (const one of languages) {
+      for (const other of languages.filter((language) => language > one)) {
+        const names = Object.keys(TEXTS.en) as (keyof typeof TEXTS.en)[];
+        const same = names.filter((name) => TEXTS[one][name] === TEXTS[other][name]);
+        expect(same.length, `${one} and ${other} both have ${same}`).to.be.below(8);
+      }
+    }
+  });
+});
+
+describe('The language of a page', () => {
+  const chosen = (acceptLanguage: string | undefined, otherwise: string[] = [], url = '/') =>
+    chooseLanguage(languagesAsked({ url, headers: { 'accept-language': acceptLanguage } }), otherwise);
+
+  const CHOICES: readonly [string | undefined, string][] = [
+    ['de', 'de'],
+    ['de-AT', 'de'],
+    ['DE-at', 'de'],
+    ['fr;q=0.5, sv;q=0.9', 'sv'],
+    ['tlh, mt;q=0.3', 'mt'],
+    ['de;q=0, fr;q=0.1', 'fr'],
+    ['de;q=nonsense', 'en'],
+    ['ja', 'en'],
+    ['*', 'en'],
+    ['', 'en'],
+    [undefined, 'en'],
+    ['x'.repeat(5_000), 'en'],
+    ['__proto__, constructor', 'en'],
+  ];
+  for (const [header, language] of CHOICES) {
+    it(`for ${String(header).slice(0, 40)} is ${language}`, () => {
+      expect(chosen(header)).to.equal(language);
+    });
+  }
+
+  it('is the tenant’s for who wants none of ours', () => {
+    expect(chosen('ja', ['pt-BR', 'en'])).to.equal('pt');
+    expect(chosen('ja', ['ja'])).to.equal('en');
+    expect(chosen('fi', ['pt'])).to.equal('fi');
+  });
+
+  it('stays that of the page before, which its address says', () => {
+    expect(chosen('fr', [], '/acme/authorize?lang=et')).to.equal('et');
+    expect(chosen('fr', [], '/acme/authorize?lang=nonsense!')).to.equal('fr');
+    expect(chosen('fr', [], '//:::/?lang=%00')).to.equal('fr');
+  });
+
+  it('chooses the entry of a display, else the one without a language, else the first', () => {
+    const entries = [{ locale: 'en', name: 'Card' }, { name: 'Any' }, { locale: 'de-DE', name: 'Karte' }];
+    expect(displayFor(entries, ['de-AT', 'de'])?.name).to.equal('Karte');
+    expect(displayFor(entries, ['en-GB'])?.name).to.equal('Card');
+    expect(displayFor(entries, ['fr'])?.name).to.equal('Any');
+    expect(displayFor(entries.slice(0, 1), ['fr'])?.name).to.equal('Card');
+    expect(displayFor([], ['fr'])).to.equal(undefined);
+  });
+});
+
+describe('The contrast of two colours', () => {
+  const KNOWN: readonly [string, string, number | undefined][] = [
+    ['#000', '#fff', 21],
+    ['#ffffff', '#FFFFFF', 1],
+    ['#767676', '#fff', 4.54],
+    ['#777777', '#ffffff', 4.48],
+    ['#0000ff', '#ffffff', 8.59],
+    ['#767676ff', '#ffff', 4.54],
+    ['#76767680', '#fff', undefined],
+    ['red', '#fff', undefined],
+    ['#12345', '#fff', undefined],
+    ['#12', '#fff', undefined],
+  ];
+  for (const [one, other, ratio] of KNOWN) {
+    it(`of ${one} and ${other} is ${ratio}`, () => {
+      const found = contrastOf(one, other);
+      expect(found === undefined ? undefined : Math.round(found * 100) / 100).to.equal(ratio);
+      expect(contrastOf(other, one)).to.equal(found);
+    });
+  }
+
+  it('decides whether a page takes them', () => {
+    const text = '#ffffff';
+    expect(readableColours({ background: '#767676', text })).to.deep.equal({ background: '#767676', text });
+    expect(readableColours({ background: '#777777', text })).to.equal(undefined);
+    expect(readableColours({ text })).to.equal(undefined);
+    expect(readableColours({ background: '#00000080', text })).to.equal(undefined);
+    expect(readableColours({ background: '#0a0', text: 'url(//evil)' })).to.equal(undefined);
+    expect(readableColours({ background: '#fff;} * { x' })).to.equal(undefined);
+  });
+
+  it('is enough on every background that comes alone', () => {
+    for (let value = 0; value < 256; value += 5) {
+      for (const background of [value * 0x010101, value * 0x0100, value * 0x010000 + 0xff]) {
+        const hex = `#${background.toString(16).padStart(6, '0')}`;
+        const colours = readableColours({ background: hex });
+        expect(contrastOf(hex, colours?.text ?? hex), hex).to.be.at.least(4.5);
+      }
+    }
+  });
+
+  it('is told to the one who writes what cannot be read', () => {
+    const [finding, ...more] = findContrastProblems('pages.textColor', { background: '#777', text: '#fff' });
+    expect(finding).to.deep.include({ member: 'pages.textColor' });
+    expect(finding?.message).to.include('4.5 to 1');
+    expect(more).to.deep.equal([]);
+    expect(findContrastProblems('x', { background: '#000', text: '#fff' })).to.deep.equal([]);
+    expect(findContrastProblems('x', { background: '#000' })).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,200 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { BatchSize } from '../../../adapters/persistence/maintenance/batch-size.ts';
+import { sqliteExpiry } from '../../../adapters/persistence/maintenance/expiry.ts';
+import { WriteCheck } from '../../../adapters/persistence/opening/write-check.ts';
+import { decodeDocument, encodeDocument } from '../../../adapters/persistence/rows/document-codec.ts';
+import type { SqliteSql } from '../../../adapters/persistence/sqlite/sql.ts';
+import type { Statement } from '../../../adapters/persistence/statement.ts';
+import { StoreUnavailable, StoreUnwritable } from '../../../application/ports/store.ts';
+
+describe('BatchSize', () => {
+  it('shrinks while rows are slow and grows while they are quick, within its limits', async () => {
+    let time = 0;
+    const size = new BatchSize(100, () => time);
+    const run = (millisecondsPerRow: number, limit = 10_000) =>
+      size.run(limit, async (rows) => {
+        size.timed(() => {
+          time += rows * millisecondsPerRow;
+        });
+        time += 1_000;
+        return rows;
+      });
+    expect(await run(1)).to.equal(100);
+    expect(await run(1), '8 ms').to.equal(10);
+    for (let batch = 0; batch < 30; batch++) await run(0.01);
+    expect(await run(0.01)).to.equal(800);
+    expect(await run(0.01, 50), 'of the caller').to.equal(50);
+    expect(await run(0.01), 'a small batch says nothing').to.equal(800);
+  });
+
+  it('counts a commit of 12 ms for no longer than the 4 ms of the statements before it', async () => {
+    let time = 0;
+    const size = new BatchSize(100, () => time);
+    const run = (statementMs: number, commitMs: number) =>
+      size.run(10_000, async (rows) => {
+        size.transaction(() => {
+          size.timed(() => {
+            time += statementMs;
+          });
+          time += commitMs;
+        });
+        return rows;
+      });
+    expect(await run(4, 12)).to.equal(100);
+    expect(await run(8, 8), 'the disk was waited for').to.equal(100);
+    expect(await run(8, 1), 'twice the time').to.equal(50);
+  });
+
+  it('does not grow after a batch that touched fewer rows than it could have', async () => {
+    let time = 0;
+    const size = new BatchSize(100, () => time);
+    const run = (touched: number, milliseconds: number) =>
+      size.run(10_000, async (rows) => {
+        size.timed(() => {
+          time += milliseconds;
+        });
+        size.touched(touched);
+        return rows;
+      });
+    expect(await run(0, 0)).to.equal(100);
+    expect(await run(40, 16), 'nothing was touched').to.equal(100);
+    expect(await run(20, 1), '40 rows took twice as long as they may').to.equal(20);
+  });
+});
+
+const through = (document: unknown) => decodeDocument(encodeDocument(document));
+
+describe('documents as they are stored', () => {
+  it('come back with their times', () => {
+    const at = new Date('2026-01-02T03:04:05.678Z');
+    expect(through({ at, list: [at, { at }], text: 'x' })).to.deep.equal({
+      at,
+      list: [at, { at }],
+      text: 'x',
+    });
+    expect(through(at)).to.deep.equal(at);
+    expect(() => encodeDocument({ at: new Date(Number.NaN) })).to.throw('at');
+  });
+
+  for (const claims of [
+    { '\u0001date': 1_700_000_000_000 },
+    { '\u0001date': null },
+    { '\u0001date': 5, other: new Date(7) },
+    { '\u0001\u0001date': 5, '\u0001date': 6, date: 7 },
+    { '\u0001': 1, nested: [{ '\u0001x': { '\u0001date': 1 } }] },
+    { text: '\u0001date', '\\u0001date': 1 },
+  ]) {
+    it(`come back as they were with claims called like our own marks: ${JSON.stringify(claims)}`, () => {
+      expect(through({ claims, at: new Date(1) })).to.deep.equal({ claims, at: new Date(1) });
+    });
+  }
+
+  it('of earlier releases are read', () => {
+    const older = '{"at":{"\\u0001date":1000},"ended":{"\\u0001date":null},"claims":{"\\u0001x":1}}';
+    expect(decodeDocument(older)).to.deep.equal({
+      at: new Date(1000),
+      ended: new Date(0),
+      claims: { '\u0001x': 1 },
+    });
+  });
+});
+
+const outcome = (check: WriteCheck) =>
+  check.assertWritable().then(
+    () => 'writable',
+    (error: Error) => error.message,
+  );
+
+describe('Whether the database takes writes', () => {
+  let clock: sinon.SinonFakeTimers;
+  beforeEach(() => {
+    clock = sinon.useFakeTimers({ toFake: ['performance'] });
+  });
+  afterEach(() => clock.restore());
+
+  it('is found out by one write in a second, whoever asks, and however often', async () => {
+    const write = sinon.stub().resolves();
+    const check = new WriteCheck(write);
+    await Promise.all(Array.from({ length: 50 }, () => check.assertWritable()));
+    clock.tick(900);
+    await check.assertWritable();
+    expect(write.callCount).to.equal(1);
+    clock.tick(200);
+    await check.assertWritable();
+    expect(write.callCount).to.equal(2);
+  });
+
+  it('is not found out by a second write while the first one hangs', async () => {
+    const { promise, reject } = Promise.withResolvers<void>();
+    const write = sinon.stub().returns(promise);
+    const check = new WriteCheck(write);
+    const first = outcome(check);
+    clock.tick(60_000);
+    const second = outcome(check);
+    expect(write.callCount).to.equal(1);
+    reject(new StoreUnavailable('the database takes too long'));
+    expect(await Promise.all([first, second])).to.deep.equal(Array(2).fill('the database takes too long'));
+  });
+
+  it('is no for five seconds after a write of somebody else was refused, although a small one is taken', async () => {
+    const check = new WriteCheck(sinon.stub().resolves());
+    check.noteFailure(new StoreUnwritable('the database cannot be written'));
+    clock.tick(4_900);
+    expect(await outcome(check)).to.equal('the database cannot be written');
+    clock.tick(200);
+    expect(await outcome(check)).to.equal('writable');
+  });
+
+  it('has nothing to do with writes that failed for another reason', async () => {
+    const check = new WriteCheck(sinon.stub().resolves());
+    check.noteFailure(new StoreUnavailable('the database takes too long'));
+    check.noteFailure(new Error('unforeseen'));
+    expect(await outcome(check)).to.equal('writable');
+  });
+});
+
+describe('the expiry of sessions on SQLite', () => {
+  afterEach(() => sinon.restore());
+
+  it('reports the sessions that expired before a step that failed, and goes on where the visit began', async () => {
+    const time = sinon.useFakeTimers({ toFake: ['performance'] });
+    const sessions = Array.from({ length: 300 }, (_, place) => ({
+      tenant_id: 'acme',
+      id: `s${place}`,
+      status: 'active',
+      expires_at: 1,
+      claimed_at: null,
+      place,
+      is_open: 1,
+    }));
+    let left = sessions;
+    let steps = 0;
+    const run = {
+      all: ({ name }: Statement, ...parameters: readonly unknown[]) => {
+        if (name === 'visit_expiring_sessions') return left.slice(0, Number(parameters[3]));
+        const due = JSON.parse(String(parameters[1])) as [string, string][];
+        // A slow disk: the next step has fewer sessions.
+        time.tick(due.length);
+        left = left.filter(({ id }) => !due.some(([, dueId]) => dueId === id));
+        return due.map(([tenant_id, id]) => ({ tenant_id, id, version: 2 }));
+      },
+      change: () => 1,
+      time: () => 1,
+    };
+    const sql = {
+      single: async (work: (one: typeof run) => unknown) => work(run),
+      transaction: async (work: (one: typeof run) => unknown, measure: (step: () => unknown) => unknown) => {
+        if (++steps === 4) throw new Error('database or disk is full');
+        return measure(() => work(run));
+      },
+    };
+    const { expireSessions } = sqliteExpiry(sql as unknown as SqliteSql);
+    const first = await expireSessions(new Date(10), 100);
+    expect(first.expired).to.have.length(100);
+    const second = await expireSessions(new Date(10), 100);
+    expect(second.expired).to.have.length(200 - left.length);
+    expect(second.expired.length).to.be.within(1, 99);
+    expect(second.next).to.not.equal(undefined);
+  });
+});

@@ -1,0 +1,65 @@
+import { expect } from 'chai';
+import { inBatches, type Timing } from '../../../bootstrap/jobs/jobs.ts';
+
+const { signal } = new AbortController();
+
+/** Time that passes only in pauses and where `now` is set. */
+class SetTiming implements Timing {
+  time = 0;
+  readonly pauses: number[] = [];
+  now(): number {
+    return this.time;
+  }
+  async pause(milliseconds: number): Promise<void> {
+    this.pauses.push(milliseconds);
+    this.time += milliseconds;
+  }
+}
+
+describe('inBatches', () => {
+  it('goes on until a batch finds no more', async () => {
+    let left = 50;
+    await inBatches({ milliseconds: 10_000, signal }, async () => --left > 0, new SetTiming());
+    expect(left).to.equal(0);
+  });
+
+  it('ends when its budget of time is spent', async () => {
+    const timing = new SetTiming();
+    let batches = 0;
+    const batch = async () => {
+      timing.time += 10;
+      return ++batches > 0;
+    };
+    await inBatches({ milliseconds: 60, signal }, batch, timing);
+    // A batch of 10 ms is followed by a pause of 10 ms.
+    expect(batches).to.equal(4);
+  });
+
+  it('runs one batch when its budget is zero', async () => {
+    let batches = 0;
+    await inBatches({ milliseconds: 0, signal }, async () => ++batches > 0);
+    expect(batches).to.equal(1);
+  });
+
+  it('ends after the batch in which the signal is aborted', async () => {
+    const stopping = new AbortController();
+    let batches = 0;
+    const batch = async () => {
+      if (++batches === 3) stopping.abort();
+      return true;
+    };
+    await inBatches({ milliseconds: 10_000, signal: stopping.signal }, batch);
+    expect(batches).to.equal(3);
+  });
+
+  it('pauses as long as the batch took, and at most 50 ms', async () => {
+    const timing = new SetTiming();
+    const durations = [10, 50, 400, 0];
+    const batch = async () => {
+      timing.time += durations.shift() ?? 0;
+      return durations.length > 0;
+    };
+    await inBatches({ milliseconds: 10_000, signal }, batch, timing);
+    expect(timing.pauses).to.deep.equal([10, 50, 50]);
+  });
+});

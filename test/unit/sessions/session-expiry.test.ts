@@ -1,0 +1,243 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import type { EventBus } from '../../../application/ports/event-bus.ts';
+import type { ExpiryPlace, Maintenance, SessionKey } from '../../../application/ports/maintenance.ts';
+import { type Store, StoreUnavailable } from '../../../application/ports/store.ts';
+import { ExpireSessions } from '../../../application/sessions/expire-sessions.ts';
+import { FetchedSessions } from '../../../application/sessions/fetched-sessions.ts';
+import type { Session } from '../../../domain/sessions/session.ts';
+import type { SessionId, TenantId } from '../../../domain/shared/ids.ts';
+import { sessionOpening, stepsOf } from '../../contract/store/steps.ts';
+import { ACME, aSession, aWorld } from '../administrators.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const START = new Date('2026-11-28T08:00:00Z');
+const startPlus = (milliseconds: number) => new Date(START.getTime() + milliseconds);
+
+describe('The job that expires sessions', () => {
+  type Visit = { readonly from: number | undefined; readonly until: number };
+  let visits: Visit[];
+  let published: unknown[];
+  let pages: { expired?: SessionKey[]; overdue?: SessionKey[]; next?: ExpiryPlace }[];
+  let job: ExpireSessions;
+  let isAway: boolean;
+
+  beforeEach(() => {
+    visits = [];
+    published = [];
+    pages = [];
+    isAway = false;
+    const maintenance: Pick<Maintenance, 'expireSessions'> = {
+      async expireSessions(_now, _limit, range) {
+        if (isAway) throw new Error('the database is away');
+        visits.push({ from: range?.after?.[0], until: range?.until?.getTime() ?? Number.NaN });
+        const { expired = [], overdue = [], next } = pages.shift() ?? {};
+        return { expired, overdue, next };
+      },
+    };
+    job = new ExpireSessions({
+      store: { maintenance } as unknown as Store,
+      eventBus: { publish: (event: unknown) => published.push(event) } as unknown as EventBus,
+    });
+  });
+
+  /** Runs until nothing is left. @returns the number of batches. */
+  const run = async (now: Date): Promise<number> => {
+    const step = job.begin(now, 500);
+    for (let batches = 1; ; batches++) if (!(await step()).mayBeMore) return batches;
+  };
+
+  it('visits all sessions that expired until now in the first run of a process', async () => {
+    await run(START);
+    expect(visits).to.deep.equal([{ from: undefined, until: START.getTime() }]);
+  });
+
+  it('visits what expired since the last run less two minutes, and the rest once more an hour later', async () => {
+    await run(START);
+    visits = [];
+    await run(startPlus(30_000));
+    const from = START.getTime();
+    expect(visits).to.deep.equal([
+      { from: from - 2 * MINUTE_MS, until: from + 30_000 },
+      { from: from - HOUR_MS, until: from + 30_000 - HOUR_MS },
+    ]);
+  });
+
+  it('leaves no gap between runs, so that each expiry is visited twice', async () => {
+    await run(START);
+    visits = [];
+    for (let at = 1; at <= 4; at++) await run(startPlus(at * 30_000));
+    for (const range of [0, 1]) {
+      const ofRange = visits.filter((_, index) => index % 2 === range);
+      for (const [index, { from }] of ofRange.entries()) if (index > 0) expect(from).to.be.at.most(ofRange[index - 1]?.until ?? 0);
+    }
+  });
+
+  it('visits all sessions again after a day', async () => {
+    await run(START);
+    await run(startPlus(23 * HOUR_MS));
+    visits = [];
+    await run(startPlus(24 * HOUR_MS));
+    expect(visits).to.deep.equal([{ from: undefined, until: startPlus(24 * HOUR_MS).getTime() }]);
+  });
+
+  it('visits all sessions when the clock of the database went back', async () => {
+    await run(START);
+    visits = [];
+    await run(startPlus(-HOUR_MS));
+    expect(visits).to.deep.equal([{ from: undefined, until: startPlus(-HOUR_MS).getTime() }]);
+  });
+
+  it('goes on where a run had to stop, and counts that walk as complete only at its end', async () => {
+    const place: ExpiryPlace = [START.getTime() - HOUR_MS, 'acme', 'session'];
+    pages = [{ next: place }, {}];
+    expect((await job.begin(START, 500)()).mayBeMore).to.equal(true);
+    await run(startPlus(30_000));
+    expect(visits).to.deep.equal([
+      { from: undefined, until: START.getTime() },
+      { from: place[0], until: START.getTime() },
+    ]);
+    visits = [];
+    await run(startPlus(60_000));
+    expect(visits[0]?.from).to.equal(START.getTime() - 2 * MINUTE_MS);
+  });
+
+  it('visits a batch again whose statement failed', async () => {
+    await run(START);
+    visits = [];
+    const step = job.begin(startPlus(30_000), 500);
+    isAway = true;
+    expect(await step().catch((error: Error) => error.message)).to.equal('the database is away');
+    isAway = false;
+    await run(startPlus(60_000));
+    expect(visits[0]).to.deep.equal({
+      from: START.getTime() - 2 * MINUTE_MS,
+      until: START.getTime() + 30_000,
+    });
+  });
+
+  it('tells streams of each session that it expired, and returns those with a response', async () => {
+    const expired = { tenantId: 'acme' as TenantId, id: 'gone' as SessionId };
+    const overdue = { tenantId: 'acme' as TenantId, id: 'answered' as SessionId };
+    pages = [{ expired: [expired], overdue: [overdue] }];
+    const step = await job.begin(START, 500)();
+    expect(step).to.deep.equal({ expired: 1, overdue: [overdue], mayBeMore: false });
+    expect(published).to.deep.equal([{ type: 'session', tenantId: 'acme', sessionId: 'gone' }]);
+  });
+});
+
+const OTHER = 'other' as TenantId;
+
+describe('Sessions that wallets fetched', () => {
+  let world: ReturnType<typeof aWorld>;
+  let fetched: FetchedSessions;
+  let woken: string[];
+
+  beforeEach(async () => {
+    world = aWorld();
+    await world.createTenant();
+    await world.hasStranger(OTHER);
+    fetched = new FetchedSessions(world);
+    woken = [];
+    world.eventBus.subscribe((wakeUp) => {
+      if (wakeUp.type === 'session') woken.push(wakeUp.sessionId);
+    });
+  });
+  afterEach(() => sinon.restore());
+
+  const open = async (number: number, changes: Partial<Session> = {}) => {
+    const session = aSession(world.clock, number, changes);
+    await stepsOf(world.store, session.tenantId).commit(sessionOpening(session));
+    return session;
+  };
+  const statusOf = async ({ tenantId, id }: Session) => (await stepsOf(world.store, tenantId).session(id))?.session?.status;
+
+  it('are written together, and those who watch them are woken', async () => {
+    const sessions = [await open(1), await open(2), await open(3)];
+    const note = sinon.spy(world.store, 'note');
+    for (const session of [...sessions, ...sessions]) fetched.note(session);
+    expect(note.callCount).to.equal(0);
+    await fetched.flush();
+    expect(note.callCount).to.equal(1);
+    expect(await Promise.all(sessions.map(statusOf))).to.deep.equal(['fetched', 'fetched', 'fetched']);
+    expect(woken.sort()).to.deep.equal(sessions.map(({ id }) => id).sort());
+  });
+
+  it('are written after a moment by themselves', async () => {
+    const session = await open(1);
+    fetched.note(session);
+    while ((await statusOf(session)) !== 'fetched') await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await statusOf(session)).to.equal('fetched');
+  });
+
+  it('are written at once when many wait', async () => {
+    const note = sinon.stub(world.store, 'note').resolves([]);
+    for (let number = 0; number < 450; number++) fetched.note(aSession(world.clock, number));
+    await fetched.settled(ACME);
+    expect(note.args.map(([, ids]) => ids.length)).to.deep.equal([200, 200, 50]);
+  });
+
+  it('are seen by who reads the tenant afterwards, who waits for no other tenant', async () => {
+    const [own, others] = [await open(1), await open(2, { tenantId: OTHER })];
+    fetched.note(own);
+    fetched.note(others);
+    await fetched.settled(ACME);
+    expect([await statusOf(own), await statusOf(others)]).to.deep.equal(['fetched', 'active']);
+    expect(fetched.settled(ACME)).to.equal(undefined);
+    await fetched.flush();
+    expect(await statusOf(others)).to.equal('fetched');
+  });
+
+  it('wait for what is being written of them', async () => {
+    const session = await open(1);
+    let release = () => {};
+    const blocked = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const write = world.store.note.bind(world.store);
+    sinon.stub(world.store, 'note').callsFake(async (...asked) => {
+      await blocked;
+      return write(...asked);
+    });
+    fetched.note(session);
+    const [first, second] = [fetched.settled(ACME), fetched.settled(ACME)];
+    release();
+    await second;
+    expect(await statusOf(session)).to.equal('fetched');
+    await first;
+  });
+
+  it('are not noted when they move on before that is written', async () => {
+    const note = sinon.spy(world.store, 'note');
+    const [quick, slow] = [await open(1), await open(2)];
+    for (const session of [quick, slow]) fetched.note(session);
+    world.eventBus.publish({ type: 'session', tenantId: ACME, sessionId: quick.id });
+    await fetched.flush();
+    fetched.note(quick);
+    world.eventBus.publish({ type: 'session', tenantId: ACME, sessionId: quick.id });
+    expect(fetched.settled(ACME)).to.equal(undefined);
+    expect(note.args.map(([, ids]) => ids)).to.deep.equal([[slow.id]]);
+  });
+
+  it('are not noted when they moved on before', async () => {
+    const note = sinon.spy(world.store, 'note');
+    fetched.note(await open(1, { status: 'completed' }));
+    fetched.note(await open(2, { status: 'fetched' }));
+    await fetched.flush();
+    expect(note.callCount).to.equal(0);
+  });
+
+  it('are told of in the log when they cannot be written, and nothing else happens', async () => {
+    const told = sinon.spy(world.log, 'error');
+    sinon.stub(world.store, 'note').rejects(new StoreUnavailable('gone'));
+    fetched.note({ ...aSession(world.clock, 1), id: 'lost' as SessionId });
+    await fetched.flush();
+    expect(told.callCount).to.equal(1);
+    expect((told.args[0] as readonly unknown[] | undefined)?.[1]).to.deep.equal({
+      tenantId: ACME,
+      sessions: 1,
+    });
+    expect(fetched.settled(ACME)).to.equal(undefined);
+  });
+});

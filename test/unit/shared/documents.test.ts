@@ -1,0 +1,254 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { z } from 'zod';
+import { readOnlyNames } from '../../../adapters/http/input/read-only-members.ts';
+import type { Route } from '../../../adapters/http/route.ts';
+import { ConfigurationId } from '../../../domain/shared/bounds.ts';
+import { Failure, type FieldError } from '../../../domain/shared/failure.ts';
+import { isOlderName, olderNameOf, withCurrentNames, withKeyReferences } from '../../../domain/shared/older-names.ts';
+import { safeParseWritten } from '../../../domain/shared/parse-written.ts';
+import { HIDDEN, hideSecrets, keepSecrets } from '../../../domain/shared/secrets.ts';
+import { updateOf } from '../../../domain/shared/update-of.ts';
+import { isWritten, written, writtenFreely } from '../../../domain/shared/written.ts';
+
+const faultsOf = (schema: z.ZodType, value: unknown): readonly FieldError[] => {
+  const read = safeParseWritten(schema, value);
+  return 'errors' in read ? read.errors : [];
+};
+
+describe('Members that nobody knows', () => {
+  const schema = z
+    .object({
+      tx_code: z.string().optional(),
+      list: z.array(written({ name: z.string() })).default([]),
+      table: z
+        .record(z.string(), written({ id: z.string() }))
+        .nullable()
+        .optional(),
+      open: writtenFreely({ a: z.string() }).optional(),
+      free: z.record(z.string(), z.json()).optional(),
+      either: z.union([z.string(), written({ one: z.string() }), written({ two: z.string() })]).optional(),
+    })
+    .superRefine(() => {});
+  const paths = (value: unknown) => faultsOf(schema, value).map(({ path }) => path);
+
+  it('are found beside a member that is missing, also where other members are allowed', () => {
+    expect(paths({ list: [{ nam: 'a' }], open: { A: 'x', b: 1 } })).to.have.members(['list.0.name', 'list.0.nam', 'open.a', 'open.A']);
+  });
+
+  it('are found at any depth', () => {
+    expect(paths({ txCode: 'x', list: [{ name: 'a' }, { name: 'b', nam: 'c' }] })).to.have.members(['txCode', 'list.1.nam']);
+    expect(paths({ table: { any: { id: 'a', idd: 'b' } }, either: { two: 'x', three: 'y' } })).to.deep.equal([
+      'table.any.idd',
+      'either.three',
+    ]);
+  });
+
+  it('are none where any member is welcome', () => {
+    expect(paths({ open: { a: 'x', b: 'y' }, free: { any: { thing: [1] } }, table: null })).to.deep.equal([]);
+    expect(paths({ open: { a: 'x', A: 'y' } }), 'unless it looks like a known one').to.deep.equal(['open.A']);
+  });
+
+  it('may be those of the answer', () => {
+    const view = z.object({ createdAt: z.string(), tx_code: z.string(), certId: z.string() });
+    const names = (body: z.ZodType) => readOnlyNames({ body, responses: { 200: view } } as unknown as Route);
+    expect(names(schema)).to.deep.equal(['createdAt', 'certId']);
+    expect(names(schema.safeExtend({ keyChainId: z.string() }))).to.deep.equal(['createdAt']);
+    expect(paths({ list: [{ name: 'a', createdAt: 'x' }] }), 'only at the top').to.deep.equal(['list.0.createdAt']);
+  });
+
+  it('come with the name that was meant, where one is near', () => {
+    const [near, far] = faultsOf(schema, { TXCode: 'x', colour: 'y' });
+    expect(near?.message).to.equal('there is no such member; did you mean tx_code?');
+    expect(far?.message).to.equal('there is no such member');
+  });
+
+  it('are refused by name in what people write alone', () => {
+    expect(isWritten(written({ a: z.string() }))).to.equal(true);
+    expect(isWritten(z.strictObject({ a: z.string() }))).to.equal(false);
+  });
+
+  it('are bounded, and know no prototype', () => {
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`m${index}`, 1]));
+    expect(faultsOf(schema, many)).to.have.length(50);
+    expect(paths(JSON.parse('{"__proto__": 1, "constructor": 2}'))).to.deep.equal(['__proto__', 'constructor']);
+  });
+});
+
+describe('What a change may have', () => {
+  const Body = z.object({
+    id: z.string().describe('its name'),
+    plain: z.string().optional(),
+    seconds: z.number().default(300).describe('how long'),
+    maybe: z.string().nullable().optional(),
+  });
+  const changes: [string, unknown, boolean][] = [
+    ['nothing', {}, true],
+    ['a member that is needed', { id: 'x' }, true],
+    ['null for one that is needed', { id: null }, false],
+    ['null for one with a default', { seconds: null }, true],
+    ['null for one that may be left out', { plain: null, maybe: null }, true],
+    ['another kind of value', { seconds: 'long' }, false],
+    ['a member that nobody knows', { second: 1 }, false],
+  ];
+  for (const [name, change, isFit] of changes) {
+    it(`${isFit ? 'is' : 'is not'} ${name}`, () => {
+      const read = safeParseWritten(updateOf(Body), change);
+      expect('data' in read ? read.data : undefined).to.deep.equal(isFit ? change : undefined);
+    });
+  }
+});
+
+describe('A text in place of an object', () => {
+  afterEach(() => sinon.restore());
+
+  it('is rejected without a look at each of its characters', () => {
+    const keys = sinon.spy(Object, 'keys');
+    const read = writtenFreely({ type: z.string() }).safeParse('x'.repeat(1_000));
+    const enumerated = keys.args.flat().filter((value) => typeof value === 'string' || value instanceof String);
+    expect(read.success).to.equal(false);
+    expect(enumerated).to.deep.equal([]);
+  });
+});
+
+const MEMBERS = ['keyChainId', 'accessKeyChainId', 'entities', 'note'];
+const read = (document: unknown, known = MEMBERS) => withCurrentNames(document, known);
+const FAULT = 'certId and keyChainId name the same thing; give one, or both alike';
+
+describe('A document in the vocabulary of certificates', () => {
+  const written = (document: unknown, known = MEMBERS) => read(document, known).value;
+
+  it('is read as one of key chains', () => {
+    expect(written({ certId: 'a', accessCertId: 'b', note: 'n' })).to.deep.equal({
+      keyChainId: 'a',
+      accessKeyChainId: 'b',
+      note: 'n',
+    });
+    expect(written({ keyChainId: 'a' })).to.deep.equal({ keyChainId: 'a' });
+  });
+
+  it('may have both names where they say the same', () => {
+    expect(read({ certId: 'a', keyChainId: 'a' })).to.deep.equal({ value: { keyChainId: 'a' }, errors: [] });
+    expect(read({ certId: 'a', keyChainId: 'b' }).errors).to.deep.equal([{ path: 'certId', message: FAULT }]);
+  });
+
+  it('keeps a name that would become one that it cannot have', () => {
+    expect(written({ certId: 'a', issuerCertId: 'b' })).to.deep.equal({ keyChainId: 'a', issuerCertId: 'b' });
+    expect(written({ certId: 'a' }, ['note'])).to.deep.equal({ certId: 'a' });
+  });
+
+  it('has them in the entries of its lists, too', () => {
+    const entities = [{ issuerCertId: 'a' }, 'text', { revocationCertId: 'b', certId: 'c', keyChainId: 'd' }];
+    const { value, errors } = read({ entities });
+    expect(value).to.deep.equal({
+      entities: [{ issuerKeyChainId: 'a' }, 'text', { revocationKeyChainId: 'b', keyChainId: 'd' }],
+    });
+    expect(errors).to.deep.equal([{ path: 'entities.2.certId', message: FAULT }]);
+    const trustAnchors = [{ certId: 'a' }];
+    expect(written({ trustAnchors }), 'a list that it cannot have').to.deep.equal({ trustAnchors });
+  });
+
+  for (const other of [null, 'text', 1, [{ certId: 'a' }], { entities: 'text' }, { entities: { certId: 'a' } }]) {
+    it(`is left alone where it is something else: ${JSON.stringify(other)}`, () => {
+      expect(written(other)).to.deep.equal(other);
+    });
+  }
+
+  it('is answered by both names', () => {
+    expect(withKeyReferences({ keyChainId: 'a', note: 'n' })).to.deep.equal({
+      keyChainId: 'a',
+      certId: 'a',
+      note: 'n',
+    });
+    expect(withKeyReferences({ keyChainId: undefined })).to.have.property('certId', undefined);
+    expect(withKeyReferences({ note: 'n' })).to.deep.equal({ note: 'n' });
+  });
+
+  it('has one older name of each', () => {
+    expect(['keyChainId', 'issuerKeyChainId', 'certId', 'note'].map(olderNameOf)).to.deep.equal([
+      'certId',
+      'issuerCertId',
+      undefined,
+      undefined,
+    ]);
+    const known = (name: string) => isOlderName(name, ['keyChainId']);
+    expect(['certId', 'accessCertId', 'keyChainId'].map(known)).to.deep.equal([true, false, false]);
+  });
+});
+
+const HOOK = {
+  secrets: {
+    'auth.key': {
+      variable: 'KEY',
+      sentTo: ['url', 'auth.header'],
+      again: 'the address is another: give the key again',
+    },
+    pin: { variable: 'PIN' },
+  },
+};
+const STORED = {
+  url: 'https://a.example',
+  auth: { header: 'x-key', key: 'stored key' },
+  pin: '1234',
+  note: 'n',
+};
+
+describe('The secrets of a document', () => {
+  it('are not shown, and all else is', () => {
+    expect(hideSecrets(HOOK, STORED)).to.deep.equal({
+      ...STORED,
+      auth: { header: 'x-key', key: HIDDEN },
+      pin: HIDDEN,
+    });
+  });
+
+  for (const none of [{}, { pin: null }, { pin: '' }, { auth: {} }, { auth: null }, { auth: { key: '' } }]) {
+    it(`are not made up where there is none: ${JSON.stringify(none)}`, () => {
+      expect(hideSecrets(HOOK, none)).to.deep.equal(none);
+    });
+  }
+
+  it('stay when the document is written back as it was shown', () => {
+    expect(keepSecrets(HOOK, hideSecrets(HOOK, STORED), STORED)).to.deep.equal(STORED);
+    expect(keepSecrets(HOOK, { ...hideSecrets(HOOK, STORED), note: 'other' }, STORED)).to.deep.equal({
+      ...STORED,
+      note: 'other',
+    });
+  });
+
+  it('are those that are given, wherever they are sent', () => {
+    const next = { ...STORED, url: 'https://b.example', auth: { header: 'x', key: 'another' }, pin: '' };
+    expect(keepSecrets(HOOK, next, STORED)).to.deep.equal(next);
+    expect(keepSecrets(HOOK, next, undefined)).to.deep.equal(next);
+  });
+
+  const shown = hideSecrets(HOOK, STORED);
+  for (const [what, next, before, path, said] of [
+    ['when they would go to another address', { ...shown, url: 'https://evil.example' }, STORED, 'auth.key', 'the address is another'],
+    [
+      'when they would go into another header',
+      { ...shown, auth: { key: HIDDEN, header: 'x-log' } },
+      STORED,
+      'auth.key',
+      'the address is another',
+    ],
+    ['when their address is left out', { auth: shown.auth }, STORED, 'auth.key', 'the address is another'],
+    ['when there was none', { pin: HIDDEN }, { url: 'x' }, 'pin', 'give the secret itself'],
+    ['when nothing was there', { pin: HIDDEN }, undefined, 'pin', 'give the secret itself'],
+  ] as const) {
+    it(`have to be given again ${what}`, () => {
+      expect(() => keepSecrets(HOOK, next, before))
+        .to.throw(Failure, said)
+        .with.nested.property('details.errors[0].path', path);
+    });
+  }
+});
+
+describe('the id of a configuration', () => {
+  for (const id of ['card', 'Card.v1_2~3-x', 'constructors', 'x'.repeat(128)]) {
+    it(`may be ${id}`, () => expect(ConfigurationId.safeParse(id).success).to.equal(true));
+  }
+  for (const id of ['constructor', 'prototype', '__proto__', '', '-x', 'a b', 'a/b', 'x'.repeat(129)]) {
+    it(`may not be "${id}"`, () => expect(ConfigurationId.safeParse(id).success).to.equal(false));
+  }
+});

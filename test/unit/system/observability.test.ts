@@ -1,0 +1,67 @@
+import fs from 'node:fs';
+import { TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { PinoLog } from '../../../adapters/system/pino-log.ts';
+import { OwnSampler } from '../../../adapters/system/traces/collector.ts';
+import { OtelTraces } from '../../../adapters/system/traces/otel-traces.ts';
+
+const REQUESTS = 2_000;
+/** By which a sampler that looks at ids keeps every trace, and none. */
+const CHOSEN = ['00000000000000000000000000000001', 'ffffffffffffffffffffffff00000000'];
+
+describe('The part of traces that is kept', () => {
+  const keptOf = (sampler: TraceIdRatioBasedSampler | OwnSampler, traceId: string) => {
+    const provider = new TracerProvider({ sampler });
+    const traces = new OtelTraces(provider.getTracer('test'));
+    const flags = Array.from({ length: REQUESTS }, () => {
+      const request = traces.begin('GET', '/', `00-${traceId}-00f067aa0ba902b7-01`);
+      const outer = request.within(() => traces.headers()['traceparent']?.slice(-2));
+      const inner = request.within(() => traces.span('part', {}, () => traces.headers()['traceparent']?.slice(-2)));
+      expect(inner).to.equal(outer);
+      return outer;
+    });
+    return flags.filter((flag) => flag === '01').length / REQUESTS;
+  };
+
+  it('is not for callers to choose, by whatever id they give a trace', () => {
+    for (const traceId of CHOSEN) expect(keptOf(new OwnSampler(0.1), traceId), traceId).to.be.within(0.05, 0.15);
+  });
+
+  it('is all, or nothing, where that is wanted', () => {
+    for (const traceId of CHOSEN) {
+      expect(keptOf(new OwnSampler(1), traceId)).to.equal(1);
+      expect(keptOf(new OwnSampler(0), traceId)).to.equal(0);
+    }
+  });
+
+  it('would be for them by the sampler that comes with OpenTelemetry', () => {
+    expect(keptOf(new TraceIdRatioBasedSampler(0.1), CHOSEN[0] as string)).to.equal(1);
+  });
+});
+
+/** What Linux writes to a pipe in one piece (pipe(7), PIPE_BUF). */
+const ONE_PIECE = 4096;
+
+describe('the log of a process that shares its output with others', () => {
+  it('is written in blocks of whole lines that no other can come into', async () => {
+    const blocks: string[] = [];
+    const write = sinon.stub(fs, 'write').callsFake(((_: number, text: Buffer, ...rest: unknown[]) => {
+      blocks.push(String(text));
+      const done = rest.at(-1) as (error: null, bytes: number) => void;
+      setImmediate(() => done(null, text.length));
+    }) as never);
+    const log = new PinoLog({ level: 'info', version: '1', sharesOutput: true });
+    try {
+      for (let line = 0; line < 500; line++) log.info('request', { route: `/ö/${'x'.repeat(line % 300)}` });
+      while (blocks.join('').split('\n').length < 480) await new Promise((done) => setImmediate(done));
+    } finally {
+      write.restore();
+      sinon.stub(fs, 'writeSync').callsFake(((_: number, text: Buffer) => text.length) as never);
+      log.close();
+      sinon.restore();
+    }
+    expect(blocks.filter((block) => Buffer.byteLength(block) > ONE_PIECE)).to.deep.equal([]);
+    expect(blocks.filter((block) => !block.startsWith('{') || !block.endsWith('}\n'))).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,305 @@
+import { X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import { PickUpSecret } from '../../../application/clients/client-secrets.ts';
+import type { WakeUp } from '../../../application/ports/event-bus.ts';
+import { GetOwnSettings, mergeSettings, UpdateOwnSettings } from '../../../application/tenants/own-settings.ts';
+import { RemoveEndedTenants } from '../../../application/tenants/remove-ended-tenants.ts';
+import {
+  CreateTenant,
+  DeleteTenant,
+  GetTenant,
+  ListTenantRemovals,
+  ListTenants,
+  UpdateTenant,
+} from '../../../application/tenants/tenants.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { parseWritten } from '../../../domain/shared/parse-written.ts';
+import { TenantCreation, TenantUpdate } from '../../../domain/tenants/tenant.ts';
+import { ACME, type AdministrationWorld, anAdministration, aWorld, codeOf, endOf, MANAGER, ROOT, type World } from '../administrators.ts';
+
+describe('Tenants', () => {
+  let world: World;
+  beforeEach(() => {
+    world = aWorld();
+  });
+
+  it('start with one key chain per usage, certified for the public host', async () => {
+    await world.createTenant();
+    const chains = await world.store.forTenant(ACME, ({ keyChains }) => keyChains.list());
+    expect(chains.map(({ id, usages }) => [id, ...usages])).to.deep.equal([
+      ['access', 'access'],
+      ['signing', 'signing'],
+      ['status-list', 'statusList'],
+      ['trust-list', 'trustList'],
+    ]);
+    for (const chain of chains) {
+      const leaf = new X509Certificate(Buffer.from(chain.active.certificates[0] ?? '', 'base64'));
+      expect(leaf.checkHost('id.example')).to.equal('id.example');
+    }
+  });
+
+  it('are made with an administrator whose secret is told once and can be fetched once', async () => {
+    const { clients, newSecret } = await world.createTenant({ roles: ['clients:manage'] });
+    expect(clients.map(({ clientId, roles }) => [clientId, ...roles])).to.deep.equal([['acme-admin', 'clients:manage']]);
+    expect(await new PickUpSecret(world).execute(MANAGER, 'acme-admin')).to.equal(newSecret?.secret);
+    expect(await codeOf(new PickUpSecret(world).execute(MANAGER, 'acme-admin'))).to.equal('gone');
+  });
+
+  it('are made whole or not at all', async () => {
+    const roles = ['clients:manage' as const];
+    await world.createTenant({ roles });
+    const admin = (await new GetTenant(world).execute(MANAGER, ACME)).clients[0];
+    expect(await codeOf(world.createTenant())).to.equal('conflict');
+    // The administrator of the second has a name that is taken.
+    if (admin === undefined) throw new Error('no administrator');
+    await world.store.forService(({ clients }) => clients.add({ ...admin, clientId: 'beta-admin' }), {
+      by: 'system',
+    });
+    const beta = { id: 'beta' as typeof ACME };
+    expect(await codeOf(world.createTenant({ ...beta, roles }))).to.equal('conflict');
+    expect(await codeOf(new GetTenant(world).execute(MANAGER, beta.id))).to.equal('not_found');
+    await world.createTenant(beta);
+  });
+
+  it('cannot have a client that manages tenants', async () => {
+    expect(await codeOf(world.createTenant({ roles: ['tenants:manage'] }))).to.equal('invalid_input');
+  });
+
+  it('change only in what is said; null brings defaults back', async () => {
+    await world.createTenant({ sessionConfig: { ttlSeconds: 100, cleanupMode: 'anonymize' } });
+    const update = new UpdateTenant(world);
+    const { tenant } = await update.execute(ROOT, ACME, { sessionConfig: { ttlSeconds: null } });
+    expect(tenant).to.deep.include({ name: 'Acme', sessionConfig: { cleanupMode: 'anonymize' } });
+    const reset = await update.execute(ROOT, ACME, { sessionConfig: null, status: 'suspended' });
+    expect(reset.tenant).to.include({ sessionConfig: null, status: 'suspended' });
+  });
+
+  it('get an administrator by a change of roles, and then change its roles', async () => {
+    await world.createTenant();
+    const update = new UpdateTenant(world);
+    const made = await update.execute(ROOT, ACME, { roles: ['issuance:offer'] });
+    expect(made.newSecret?.clientId).to.equal('acme-admin');
+    const changed = await update.execute(ROOT, ACME, { roles: ['issuance:manage'] });
+    expect(changed.newSecret).to.equal(undefined);
+    expect(changed.clients[0]?.roles).to.deep.equal(['issuance:manage']);
+    expect(changed.clients[0]?.secretHash).to.equal(made.clients[0]?.secretHash);
+    expect(await codeOf(update.execute(ROOT, ACME, { roles: [] }))).to.equal('invalid_input');
+    expect(await codeOf(update.execute(ROOT, 'nobody' as typeof ACME, { roles: ['issuance:offer'] }))).to.equal('not_found');
+  });
+
+  it('set their own defaults for status lists field by field', async () => {
+    await world.createTenant();
+    const change = new UpdateOwnSettings(world);
+    const caller = world.caller(['issuance:manage']);
+    await change.execute(caller, { statusListConfig: { bits: 2, ttl: 90 } });
+    const tenant = await change.execute(caller, { statusListConfig: { ttl: null, immediateUpdate: true } });
+    expect(tenant.statusListConfig).to.deep.equal({ bits: 2, immediateUpdate: true });
+  });
+
+  it('keep no trace of defaults', () => {
+    expect(mergeSettings({ a: 1, b: 2 }, undefined)).to.deep.equal({ a: 1, b: 2 });
+    expect(mergeSettings({ a: 1 }, { a: null })).to.equal(null);
+    expect(mergeSettings<{ a?: number; b?: number }>({ a: 1 }, { b: 3 })).to.deep.equal({ a: 1, b: 3 });
+    expect(mergeSettings(null, {})).to.equal(null);
+  });
+});
+
+describe('The list of tenants', () => {
+  let world: AdministrationWorld;
+  const create = (wanted: object) => new CreateTenant(world).execute(ROOT, TenantCreation.parse({ name: 'Somebody', ...wanted }));
+  const get = (id: string) => new GetTenant(world).execute(ROOT, id as TenantId);
+  const update = (id: string, changes: object) => new UpdateTenant(world).execute(ROOT, id as TenantId, TenantUpdate.parse(changes));
+  const remove = (id: string) => new DeleteTenant(world).execute(ROOT, id as TenantId);
+  const list = async () =>
+    (await new ListTenants(world).execute()).map(({ tenant, clients }) => [tenant.id, ...clients.map(({ clientId }) => clientId)]);
+
+  beforeEach(async () => {
+    world = await anAdministration();
+  });
+
+  it('is in order of the ids, each with its clients', async () => {
+    await create({ id: 'aardvark', roles: ['clients:manage'] });
+    await create({ id: 'zebra' });
+    expect(await list()).to.deep.equal([['aardvark', 'aardvark-admin'], ['acme'], ['zebra']]);
+  });
+
+  it('shows each as it was made', async () => {
+    const wanted = {
+      id: 'beta',
+      name: 'Beta',
+      sessionConfig: { ttlSeconds: 100 },
+      statusListConfig: { bits: 2 },
+    };
+    const { tenant } = await create(wanted);
+    expect(tenant).to.deep.include({ ...wanted, description: null, status: 'active' });
+    expect(await get('beta')).to.deep.equal({ tenant, clients: [] });
+  });
+
+  it('names a removed tenant apart until its data is removed', async () => {
+    await create({ id: 'beta' });
+    await world.store.forService(({ tenants }) => tenants.remove('beta' as TenantId), { by: 'system' });
+    const removals = async () => (await new ListTenantRemovals(world).execute()).map(({ tenantId }) => tenantId);
+    expect(await removals()).to.deep.equal(['beta']);
+    expect(await list()).to.deep.equal([['acme']]);
+    const { maintenance } = world.store;
+    // The removal waits until processes that still know the tenant have ended what they do.
+    const later = new Date((await maintenance.time()).getTime() + 61_000);
+    while ((await maintenance.removeRemains(later, 500)) > 0);
+    expect(await removals()).to.deep.equal([]);
+  });
+
+  it('changes in what is said, and every process is told', async () => {
+    world.clock.forward(1_000);
+    const { tenant } = await update('acme', { name: 'Acme & Co', description: 'More', status: 'suspended' });
+    expect(tenant).to.deep.include({ name: 'Acme & Co', description: 'More', status: 'suspended' });
+    expect(tenant.updatedAt).to.deep.equal(world.clock.now());
+    expect((await update('acme', { description: null })).tenant).to.include({
+      description: null,
+      name: 'Acme & Co',
+    });
+    expect(world.woken).to.deep.equal(Array(2).fill({ type: 'tenant', tenantId: 'acme' }));
+  });
+
+  it('loses one with all that it had, and every process is told', async () => {
+    await create({ id: 'beta', roles: ['clients:manage'] });
+    await remove('beta');
+    expect(world.woken).to.deep.equal([{ type: 'tenant', tenantId: 'beta' }]);
+    expect(await list()).to.deep.equal([['acme']]);
+    const { keyChains, clients } = await world.store.forTenant('beta' as TenantId, async (own) => ({
+      keyChains: await own.keyChains.list(),
+      clients: await own.clients.list(),
+    }));
+    expect([keyChains, clients]).to.deep.equal([[], []]);
+    await create({ id: 'beta' });
+    expect(await list()).to.deep.equal([['acme'], ['beta']]);
+  });
+
+  it('loses one also when its remains cannot be removed now', async () => {
+    const { maintenance } = world.store;
+    Object.assign(maintenance, { removeRemains: () => Promise.reject(new Error('locked')) });
+    expect(await endOf(remove('acme'))).to.equal('done');
+    expect(await endOf(get('acme'))).to.equal('not_found');
+  });
+
+  const refusals: [string, () => Promise<unknown>, string][] = [
+    ['a look at nobody', () => get('nobody'), 'not_found'],
+    ['a tenant whose id is taken', () => create({ id: 'acme' }), 'conflict'],
+    ['an administrator who manages tenants', () => create({ id: 'beta', roles: ['tenants:manage'] }), 'invalid_input roles'],
+    ['a change of nobody', () => update('nobody', { name: 'X' }), 'not_found'],
+    ['an administrator for nobody', () => update('nobody', { roles: ['clients:manage'] }), 'not_found'],
+    ['a change to an administrator who manages tenants', () => update('acme', { roles: ['tenants:manage'] }), 'invalid_input roles'],
+    ['the removal of nobody', () => remove('nobody'), 'not_found'],
+  ];
+  for (const [what, attempt, end] of refusals) {
+    it(`refuses ${what}: ${end}`, async () => {
+      const before = await new ListTenants(world).execute();
+      expect(await endOf(attempt())).to.equal(end);
+      expect(await new ListTenants(world).execute()).to.deep.equal(before);
+    });
+  }
+
+  const reserved = [
+    ...['tenant', 'client', 'certs', 'session', 'session-config', 'status-lists', 'status-list-config'],
+    ...['issuer', 'verifier', 'trust-list', 'cache', 'registrar', 'oauth2', 'health', 'docs', 'key-chain'],
+    ...['key', 'deferred_credential'],
+  ];
+  const invalid: [string, object, string][] = [
+    ...reserved.map((id): [string, object, string] => [`the reserved id ${id}`, { id }, 'id']),
+    ['an id with upper case', { id: 'Acme' }, 'id'],
+    ['an id with a dot', { id: '.well-known' }, 'id'],
+    ['an id with a slash', { id: 'a/b' }, 'id'],
+    ['an id that begins with a hyphen', { id: '-a' }, 'id'],
+    ['an id of 64 characters', { id: 'a'.repeat(64) }, 'id'],
+    ['no id', { id: undefined }, 'id'],
+    ['no name', { name: '  ' }, 'name'],
+    ['an unknown role', { roles: ['admin'] }, 'roles.0'],
+    ['the role that manages tenants', { roles: ['tenants:manage'] }, 'roles'],
+    ['sessions shorter than a minute', { sessionConfig: { ttlSeconds: 59 } }, 'sessionConfig.ttlSeconds'],
+    ['an unknown clean-up', { sessionConfig: { cleanupMode: 'none' } }, 'sessionConfig.cleanupMode'],
+    ['status lists under 100', { statusListConfig: { capacity: 99 } }, 'statusListConfig.capacity'],
+    ['three bits', { statusListConfig: { bits: 3 } }, 'statusListConfig.bits'],
+    ['status lists of a moment', { statusListConfig: { ttl: 59 } }, 'statusListConfig.ttl'],
+  ];
+  for (const [what, change, path] of invalid) {
+    it(`takes none with ${what}`, async () => {
+      const wanted = async () =>
+        new CreateTenant(world).execute(ROOT, parseWritten(TenantCreation, { id: 'fine', name: 'Fine', ...change }));
+      expect(await endOf(wanted())).to.equal(`invalid_input ${path}`);
+      expect(await list()).to.deep.equal([['acme']]);
+    });
+  }
+
+  describe('as a tenant sees itself', () => {
+    const caller = () => world.caller(['issuance:manage']);
+    const own = () => new GetOwnSettings({}).execute(caller());
+    const change = (wanted: object) => new UpdateOwnSettings(world).execute(caller(), wanted);
+
+    it('has its settings, field by field, until they are reset', async () => {
+      expect(await own()).to.include({ id: 'acme', sessionConfig: null, statusListConfig: null });
+      await change({ sessionConfig: { ttlSeconds: 100 }, statusListConfig: { bits: 2, ttl: 90 } });
+      await change({ statusListConfig: { bits: null } });
+      expect(await own()).to.deep.include({
+        sessionConfig: { ttlSeconds: 100 },
+        statusListConfig: { ttl: 90 },
+      });
+      await change({ sessionConfig: null, statusListConfig: { ttl: null } });
+      expect(await own()).to.include({ sessionConfig: null, statusListConfig: null, name: 'Acme' });
+    });
+
+    it('refuses settings when somebody else changed the tenant at the same time: conflict', async () => {
+      const stale = await world.store.forTenant(ACME, ({ tenant }) => tenant.get());
+      await change({ statusListConfig: { bits: 2 } });
+      const save = world.write(({ tenant }) => tenant.save({ ...stale, name: 'Late' }));
+      expect(await endOf(save)).to.equal('conflict');
+    });
+
+    it('refuses settings of a tenant that is gone: not_found', async () => {
+      const gone = caller();
+      await remove('acme');
+      expect(await endOf(new UpdateOwnSettings(world).execute(gone, { sessionConfig: null }))).to.equal('not_found');
+      expect(await endOf(new GetOwnSettings({}).execute(gone))).to.equal('not_found');
+    });
+  });
+});
+
+const HOUR_MS = 3_600_000;
+
+describe('Tenants whose time is over', () => {
+  let world: World;
+  const inHours = (hours: number) => new Date(world.clock.now().getTime() + hours * HOUR_MS).toISOString();
+  const run = (now = world.clock.now()) => new RemoveEndedTenants(world).execute(now, 100);
+  const isThere = async () => (await codeOf(new GetTenant(world).execute(MANAGER, ACME))) === undefined;
+
+  beforeEach(async () => {
+    world = aWorld();
+    await world.createTenant({ endsAt: inHours(1) });
+  });
+
+  it('are removed, once, and everybody hears of it', async () => {
+    const heard: WakeUp[] = [];
+    world.eventBus.subscribe((event) => heard.push(event));
+    world.clock.forward(HOUR_MS);
+    expect(await run()).to.deep.equal({ removed: 1, mayBeMore: false });
+    expect(await run()).to.deep.equal({ removed: 0, mayBeMore: false });
+    expect(await isThere()).to.equal(false);
+    expect(heard.filter(({ type }) => type === 'tenant')).to.deep.equal([{ type: 'tenant', tenantId: ACME }]);
+  });
+
+  it('stay until then, and while one of two clocks says so', async () => {
+    expect((await run()).removed).to.equal(0);
+    // The clock of the database is ahead.
+    expect((await run(new Date(inHours(2)))).removed).to.equal(0);
+    const before = world.clock.now();
+    world.clock.forward(2 * HOUR_MS);
+    // The clock of this process is ahead.
+    expect((await run(before)).removed).to.equal(0);
+    expect(await isThere()).to.equal(true);
+  });
+
+  it('are not brought back by a change that comes before their removal', async () => {
+    world.clock.forward(HOUR_MS);
+    for (const change of [{ endsAt: null }, { endsAt: inHours(1) }, { name: 'Again' }])
+      expect(await codeOf(new UpdateTenant(world).execute(ROOT, ACME, change))).to.equal('conflict');
+    expect((await run()).removed).to.equal(1);
+  });
+});

@@ -1,0 +1,405 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { hashCode } from '../../../application/oauth/pre-authorized-code-grant.ts';
+import type { WakeUp } from '../../../application/ports/event-bus.ts';
+import { StoreUnavailable } from '../../../application/ports/store.ts';
+import { assertCurrent, attempt, attemptFor, record } from '../../../application/transactions/attempt.ts';
+import type { Known } from '../../../application/transactions/known.ts';
+import { issue } from '../../../domain/issuance/issuing.ts';
+import type { UsedValue } from '../../../domain/oauth/used-value.ts';
+import type { Session, SessionOutcome } from '../../../domain/sessions/session.ts';
+import { answered, noted } from '../../../domain/sessions/session-change.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { fetched } from '../../support/fetched.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { ACME } from '../verification/kit.ts';
+import { anOffer, endOf, failureOf, Wallet, WalletWorld } from '../wallet-kit.ts';
+
+/** Runs of one attempt, by what they knew. */
+type Runs = ('memory' | 'stored')[];
+
+describe('attempt', () => {
+  let world: WalletWorld;
+  let runs: Runs;
+
+  before(async () => {
+    world = await WalletWorld.open();
+  });
+  beforeEach(async () => {
+    // What the process knows best is what is stored.
+    await world.caller();
+    runs = [];
+  });
+  afterEach(() => sinon.restore());
+
+  const run = <T>(work: (known: Known) => Promise<T>, tenantId = ACME) =>
+    attempt(world, tenantId, (known) => {
+      runs.push(known.isStored ? 'stored' : 'memory');
+      return work(known);
+    });
+  const refusal = new Failure('forbidden', 'no');
+  const refuse = async () => {
+    throw refusal;
+  };
+  const aUse = (): UsedValue => ({
+    kind: 'c_nonce',
+    hash: world.random.token(),
+    expiresAt: new Date(world.clock.time + 60_000),
+  });
+  const batch = (session: Session) => world.batchMaker.recordOf(session.id, 'card', 1);
+  /** Another process writes a configuration. */
+  const change = () => world.issues();
+  const reads = () => sinon.spy(world.store, 'read');
+
+  it('works on what is remembered, and reads nothing', async () => {
+    const read = reads();
+    expect(await run(async ({ configured }) => configured.tenantId)).to.equal(ACME);
+    expect([runs, read.callCount]).to.deep.equal([['memory'], 0]);
+  });
+
+  it('works on what is stored where nothing is remembered', async () => {
+    const elsewhere = world.elsewhere();
+    const known = await attempt(elsewhere, ACME, async ({ isStored }) => isStored);
+    expect(known).to.equal(true);
+  });
+
+  it('does nothing for a tenant that is not there', async () => {
+    expect(await endOf(run(async () => {}, 'nobody' as TenantId))).to.equal('not_found');
+    expect(runs).to.deep.equal([]);
+  });
+
+  it('pays for a refusal by the present configuration with one read', async () => {
+    const read = reads();
+    expect(await endOf(run(refuse))).to.equal('forbidden');
+    expect([runs, read.callCount]).to.deep.equal([['memory'], 1]);
+  });
+
+  it('works once more when it was refused by a configuration of the past', async () => {
+    await change();
+    expect(await run(async (known) => (known.isStored ? 'done' : refuse()))).to.equal('done');
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('works once more when it was refused for a session that is remembered', async () => {
+    const { session } = await anOffer(world);
+    const work = async (known: Known) => {
+      await known.session(session.publicId);
+      return known.isStored ? 'done' : refuse();
+    };
+    expect(await run(work)).to.equal('done');
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('works no third time', async () => {
+    await change();
+    expect(await endOf(run(refuse))).to.equal('forbidden');
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('commits what looked at nothing that changed, and claims nothing when anything did', async () => {
+    const [one, two] = [await anOffer(world), await anOffer(world)];
+    await change();
+    await run((known) => known.commit({ session: fetched(one.session) }));
+    expect(runs).to.deep.equal(['memory']);
+    runs.length = 0;
+    await change();
+    await run((known) => known.claim({ session: fetched(two.session) }));
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('commits nothing that rests on a configuration of the past, and then does it on the present one', async () => {
+    const { session } = await anOffer(world);
+    await change();
+    const used = aUse();
+    await run(async (known) => {
+      await known.configured.issuance();
+      return known.commit({ uses: [used], session: fetched(session) });
+    });
+    expect(runs).to.deep.equal(['memory', 'stored']);
+    expect((await world.session(session.id)).version, 'commits').to.equal(2);
+    expect(await endOf(run((known) => known.commit({ uses: [used] })))).to.equal('conflict');
+  });
+
+  it('reads nothing beside a configuration of the past', async () => {
+    const { session } = await anOffer(world);
+    await change();
+    await run((known) => known.confirm(known.reads.session(session.id)));
+    expect(runs).to.deep.equal(['memory', 'stored']);
+  });
+
+  it('ends for a tenant that another process suspended', async () => {
+    const { session } = await anOffer(world);
+    await world.change({ status: 'suspended' });
+    expect(await endOf(run((known) => known.commit({ session: fetched(session) })))).to.equal('not_found');
+    expect(runs).to.deep.equal(['memory']);
+    await world.change({ status: 'active' });
+    expect((await world.session(session.id)).status).to.equal('active');
+  });
+
+  it('commits nothing for a tenant that is suspended after it was read', async () => {
+    const { session } = await anOffer(world);
+    await change();
+    const work = async (known: Known) => {
+      if (!known.isStored) return refuse();
+      await world.change({ status: 'suspended' });
+      return known.commit({ session: fetched(session) });
+    };
+    expect(await endOf(run(work))).to.equal('not_found');
+    await world.change({ status: 'active' });
+    expect((await world.session(session.id)).status).to.equal('active');
+  });
+
+  it('repeats nothing after a commit', async () => {
+    await change();
+    const used = aUse();
+    const work = async (known: Known) => {
+      if (known.isStored) await known.commit({ uses: [used] });
+      return refuse();
+    };
+    expect(await endOf(run(work))).to.equal('forbidden');
+    runs = [];
+    const { session } = await anOffer(world);
+    await world.caller();
+    const onMemory = async (known: Known) => {
+      await known.commit({ session: fetched(session) });
+      await change();
+      return refuse();
+    };
+    expect(await endOf(run(onMemory))).to.equal('forbidden');
+    expect(runs).to.deep.equal(['memory']);
+  });
+
+  it('repeats nothing when nobody knows what became of a commit', async () => {
+    const lost = new Error('the connection broke');
+    sinon.stub(world.store, 'commit').callsFake(() => Promise.reject(lost));
+    const error = await run((known) => known.commit({ uses: [aUse()] })).catch((reason: unknown) => reason);
+    expect(error).to.equal(lost);
+    expect(runs).to.deep.equal(['memory']);
+  });
+
+  it('repeats nothing while the database cannot be reached', async () => {
+    const work = async () => {
+      throw new StoreUnavailable('no connection');
+    };
+    expect(await run(work).catch((error: unknown) => error)).to.be.instanceOf(StoreUnavailable);
+    expect(runs).to.deep.equal(['memory']);
+  });
+
+  it('records what is under way also for a tenant that was suspended after the first commit', async () => {
+    const { session } = await anOffer(world);
+    await run(async (known) => {
+      await known.commit({ session: fetched(session) });
+      await world.change({ status: 'suspended' });
+      await known.commit(issue({ ...session, status: 'fetched' }, batch(session), undefined, {}));
+    });
+    await world.change({ status: 'active' });
+    expect((await world.session(session.id)).status).to.equal('completed');
+  });
+
+  it('says of what it was refused for, as the use case puts it', async () => {
+    const { session } = await anOffer(world);
+    const used = aUse();
+    await run((known) => known.commit({ uses: [used] }));
+    const gone = { ...fetched(session), id: 'gone' as Session['id'] };
+    const refusals = {
+      uses: (kind: UsedValue['kind']) => new Failure('invalid_nonce', kind),
+      session: () => new Failure('gone'),
+    };
+    const ends = [{ uses: [used] }, { session: gone }].map((part) => endOf(run((known) => known.commit(part, refusals))));
+    expect(await Promise.all(ends)).to.deep.equal(['invalid_nonce', 'gone']);
+  });
+
+  it('says nothing of what was refused for something remembered, and works once more', async () => {
+    const { session } = await anOffer(world);
+    await world.store.commit(ACME, { session: fetched(session) }, world.clock.now());
+    const told: boolean[] = [];
+    const work = async (known: Known) => {
+      const found = await known.session(session.publicId);
+      const gone = () => {
+        told.push(known.isStored);
+        return new Failure('gone');
+      };
+      if (found !== undefined) await known.commit({ session: fetched(found) }, { session: gone });
+    };
+    expect(await endOf(run(work))).to.equal('gone');
+    expect([runs, told]).to.deep.equal([['memory', 'stored'], [true]]);
+  });
+
+  it('tells a session that is over from what ends the request', async () => {
+    const { session } = await anOffer(world);
+    const used = aUse();
+    const tried = (part: object) => run((known) => known.tryCommit({ session: fetched(session), ...part }, {}));
+    expect(await tried({ uses: [used] })).to.equal('done');
+    expect(await tried({})).to.equal('session');
+    expect(await endOf(tried({ session: { id: session.id, anytime: ['fetched'] }, uses: [used] }))).to.equal('conflict');
+  });
+});
+
+describe('What an attempt leaves in memory', () => {
+  let world: WalletWorld;
+
+  before(async () => {
+    world = await WalletWorld.open();
+  });
+  beforeEach(() => world.caller());
+  afterEach(() => sinon.restore());
+
+  const run = <T>(work: (known: Known) => Promise<T>) => attempt(world, ACME, work);
+  const aUse = (): UsedValue => ({
+    kind: 'c_nonce',
+    hash: world.random.token(),
+    expiresAt: new Date(world.clock.time + 60_000),
+  });
+  const remembered = ({ publicId }: Session) => world.tenantConfigurations.remembered.session(ACME, publicId);
+  it('is the session that was opened, at no other tenant', async () => {
+    const { session } = await anOffer(world);
+    expect(remembered(session)).to.deep.equal(session);
+    const other = 'nobody' as TenantId;
+    expect(world.tenantConfigurations.remembered.session(other, session.publicId)).to.equal(undefined);
+  });
+
+  it('follows the status that a commit gives', async () => {
+    const { session } = await anOffer(world);
+    await run((known) => known.commit({ session: fetched(session) }));
+    expect(remembered(session)).to.deep.include({ status: 'fetched', version: 2 });
+  });
+
+  it('is not a session to which more has happened than its status', async () => {
+    const { session } = await anOffer(world);
+    // Another process has noted what a backend was told.
+    const outcome = { deliveries: [] } as unknown as SessionOutcome;
+    await world.store.commit(ACME, { session: noted(session, outcome, undefined) }, world.clock.now());
+    await run((known) => known.commit({ session: fetched(session) }));
+    expect(remembered(session)).to.equal(undefined);
+    const { outcome: kept, status } = await world.session(session.id);
+    expect([kept, status]).to.deep.equal([outcome, 'fetched']);
+  });
+
+  it('is the grant of an offer, until somebody uses it', async () => {
+    const { code } = await anOffer(world);
+    const grant = () => world.tenantConfigurations.remembered.grant(ACME, hashCode(code));
+    expect(grant()).to.deep.include({ kind: 'pre_authorized_code', consumedAt: null });
+    await new Wallet(world).redeem(code);
+    expect(grant()).to.equal(undefined);
+  });
+
+  it('ends with its answer', async () => {
+    const { session } = await anOffer(world);
+    await run((known) => known.commit({ session: answered(session, 'complete', {}) }));
+    expect(remembered(session)).to.equal(undefined);
+  });
+
+  const refused: readonly [what: string, end: string, meet: (session: Session) => Promise<object>][] = [
+    [
+      'a value that was used',
+      'invalid_nonce',
+      async () => {
+        const uses = [aUse()];
+        await record(world, ACME, { uses });
+        return { uses };
+      },
+    ],
+    ['the session itself', 'gone', async (session) => world.store.commit(ACME, { session: fetched(session) }, world.clock.now())],
+    [
+      'a configuration of the past',
+      'unavailable',
+      async () => {
+        await world.issues();
+        return {};
+      },
+    ],
+  ];
+  for (const [what, end, meet] of refused) {
+    it(`ends with a refusal for ${what}`, async () => {
+      const { session } = await anOffer(world);
+      const { uses = [] } = (await meet(session)) as { uses?: UsedValue[] };
+      const refusals = { uses: () => new Failure('invalid_nonce'), session: () => new Failure('gone') };
+      await run(async (known) => {
+        if (known.isStored) return;
+        expect(remembered(session)).to.deep.equal(session);
+        await known.configured.issuance();
+        expect(await endOf(known.commit({ uses, session: fetched(session) }, refusals))).to.equal(end);
+      });
+      expect(remembered(session)).to.equal(undefined);
+    });
+  }
+
+  it('is nothing of what could not be opened', async () => {
+    const { session } = await anOffer(world);
+    const twin = { ...session, id: 'twin' as Session['id'], publicId: 'twin' as Session['publicId'] };
+    const refused = await record(world, ACME, { opens: { session: twin }, revisions: { all: 99 } });
+    expect([refused.done, remembered(twin)]).to.deep.equal([false, undefined]);
+  });
+
+  it('wakes up those who watch a session that has another status', async () => {
+    const { session } = await anOffer(world);
+    const heard: WakeUp[] = [];
+    world.eventBus.subscribe((wakeUp) => heard.push(wakeUp));
+    await record(world, ACME, { session: { id: session.id, anytime: ['active'] } });
+    expect(heard).to.deep.equal([]);
+    await record(world, ACME, { session: fetched(session) });
+    expect(heard).to.deep.equal([{ type: 'session', tenantId: ACME, sessionId: session.id }]);
+  });
+
+  describe('attemptFor', () => {
+    it('keeps the rights of a client as long as its tenant is configured as before', async () => {
+      const caller = rememberedCaller(await world.caller());
+      const again = sinon.spy(caller, 'again');
+      const known = await attemptFor(world, caller, async (_, present) => present.roles);
+      expect([known, again.callCount]).to.deep.equal([caller.roles, 0]);
+    });
+
+    it('judges them anew with what is stored, and once', async () => {
+      const caller = rememberedCaller(await world.caller());
+      const again = sinon.spy(caller, 'again');
+      await world.issues();
+      const isNew = await attemptFor(world, caller, async (known, { configured }) => {
+        if (!known.isStored) throw new Failure('forbidden');
+        return configured === known.configured && configured !== caller.remembered;
+      });
+      expect([isNew, again.callCount]).to.deep.equal([true, 1]);
+    });
+  });
+
+  describe('a client whose tenant', () => {
+    const aim = async (own: WalletWorld) => {
+      const caller = rememberedCaller(await own.caller());
+      const { session } = await anOffer(own);
+      const commit = (known: Known) => known.commit({ session: fetched(session) });
+      const read = (known: Known) => known.confirm(known.reads.session(session.id));
+      return async () => [await endOf(attemptFor(own, caller, commit)), await endOf(attemptFor(own, caller, read))];
+    };
+
+    it('was suspended by another process is told so', async () => {
+      const own = await WalletWorld.open();
+      const ends = await aim(own);
+      await own.change({ status: 'suspended' });
+      expect(await ends()).to.deep.equal(['forbidden', 'forbidden']);
+    });
+
+    it('was removed by another process does not exist any more', async () => {
+      const own = await WalletWorld.open();
+      const ends = await aim(own);
+      await own.store.forService(({ tenants }) => tenants.remove(ACME), { by: 'system' });
+      expect(await ends()).to.deep.equal(['unauthenticated', 'unauthenticated']);
+    });
+  });
+
+  describe('assertCurrent', () => {
+    it('holds for the present configuration only, and asks to come again otherwise', async () => {
+      const { configured } = await world.caller();
+      await assertCurrent(world.store, configured);
+      await world.issues();
+      const { code, details } = await failureOf(assertCurrent(world.store, configured));
+      expect([code, details.retryAfterSeconds]).to.deep.equal(['unavailable', 1]);
+    });
+
+    it('holds for no tenant that is suspended', async () => {
+      await world.change({ status: 'suspended' });
+      const { configured } = await world.caller();
+      expect(await endOf(assertCurrent(world.store, configured))).to.equal('unavailable');
+      await world.change({ status: 'active' });
+    });
+  });
+});

@@ -1,0 +1,413 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+import { WebhookError } from '../../../application/ports/webhooks.ts';
+import { FinishDeliveries } from '../../../application/sessions/finish-deliveries.ts';
+import { RetryDelivery } from '../../../application/sessions/retry-delivery.ts';
+import { SessionNotes } from '../../../application/sessions/session-notes.ts';
+import { EndOverdueAnswers } from '../../../application/verification/end-overdue-answers.ts';
+import { PresentationVerifier } from '../../../application/verification/presentation-verifier.ts';
+import { ResultDelivery } from '../../../application/verification/result-delivery.ts';
+import { SessionOutcomes } from '../../../application/verification/session-outcomes.ts';
+import { ShowPresented } from '../../../application/verification/show-presented.ts';
+import { SpendResponseCode } from '../../../application/verification/spend-response-code.ts';
+import type { Change, Committed } from '../../../domain/changes/change.ts';
+import { noted } from '../../../domain/sessions/session-change.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { TenantId } from '../../../domain/shared/ids.ts';
+import { rememberedCaller } from '../../support/remembered-caller.ts';
+import { failureOf, WalletWorld } from '../wallet-kit.ts';
+import { ACME, formOf, present, World } from './kit.ts';
+
+describe('A presentation whose process dies while its backend is called', () => {
+  let world: World;
+  let finishDeliveries: FinishDeliveries;
+
+  beforeEach(async () => {
+    world = await World.make();
+    finishDeliveries = new FinishDeliveries({ ...world, sessionNotes: new SessionNotes(world) });
+    await world.configure();
+  });
+
+  /** By the clock of the database. */
+  const later = (seconds: number) => new Date(Date.now() + seconds * 1000);
+  const due = () => world.store.maintenance.dueDeliveries(later(3_600), 10, 10);
+
+  /** Nothing of what comes after the call is stored. @param isGood whether the presentation is. */
+  async function brokenOff(isGood = true) {
+    const asked = await world.request();
+    const form = await formOf(asked, { card: isGood ? [present(world, asked)] : ['x'] });
+    const { commit } = world.store;
+    let isDead = false;
+    world.webhooks.beforeAnswer = async () => {
+      isDead = true;
+    };
+    world.store.commit = async (tenantId, change: Change, now): Promise<Committed> => {
+      if (isDead) throw new Error('the process is dead');
+      return commit.call(world.store, tenantId, change, now);
+    };
+    const failed = await world.receiveResponse.execute(ACME, asked.publicId, form).catch(() => 'failed');
+    world.store.commit = commit;
+    world.webhooks.beforeAnswer = async () => {};
+    expect([failed, isDead]).to.deep.equal(['failed', true]);
+    return asked.session.id;
+  }
+
+  it('is finished by whoever comes next: the backend hears it once more under the same id', async () => {
+    const id = await brokenOff();
+    const left = await world.session(id);
+    expect([left.status, left.outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
+
+    expect(await finishDeliveries.execute(later(0), 10), 'while it may still be under way').to.equal(0);
+    expect(await finishDeliveries.execute(later(70), 10)).to.equal(1);
+
+    const [first, second, ...more] = world.webhooks.calls;
+    expect(more).to.deep.equal([]);
+    expect(second).to.deep.equal(first);
+    const session = await world.session(id);
+    expect(session.status).to.equal('completed');
+    expect(session.outcome?.deliveries).to.have.length(1);
+    expect(session.outcome?.deliveries?.[0]?.result).to.equal('delivered');
+    expect(session.outcome?.credentials).to.have.length(1);
+    expect(await due()).to.deep.equal([]);
+  });
+
+  it('fails when the backend refuses it then', async () => {
+    const id = await brokenOff();
+    world.webhooks.answer = new WebhookError('bad_status', 'HTTP 500', { status: 500 });
+    await finishDeliveries.execute(later(70), 10);
+    const session = await world.session(id);
+    expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
+    expect(await due(), 'one attempt, as ever').to.deep.equal([]);
+  });
+
+  it('is not tried for ever where a fault of ours breaks it off each time', async () => {
+    const id = await brokenOff();
+    world.webhooks.answer = new Error('a bug') as WebhookError;
+    await finishDeliveries.execute(later(70), 10);
+    const { status, outcome } = await world.session(id);
+    expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['failed', 'failed']);
+    expect(world.log.errors.map(({ cause }) => String(cause))).to.deep.equal(['Error: a bug']);
+    expect(await due()).to.deep.equal([]);
+  });
+
+  it('has its backend told of a refusal, too', async () => {
+    const id = await brokenOff(false);
+    expect((await world.session(id)).status, 'recorded before the call').to.equal('failed');
+    await finishDeliveries.execute(later(70), 10);
+    const [first, second] = world.webhooks.calls;
+    expect(second).to.deep.equal(first);
+    const session = await world.session(id);
+    expect(session.outcome?.deliveries?.[0]?.result).to.equal('delivered');
+    expect(session.outcome?.failure?.code, 'why it failed').to.equal('presentation_refused');
+  });
+
+  it('is finished once, however many come at the same time', async () => {
+    await brokenOff();
+    const looked = Array.from({ length: 20 }, () => finishDeliveries.execute(later(70), 10));
+    await Promise.all(looked);
+    expect(world.webhooks.calls).to.have.length(2);
+  });
+
+  it('does not expire meanwhile, however late somebody comes', async () => {
+    const id = await brokenOff();
+    const afterwards = later(10 * 86_400);
+    const { expired, overdue } = await world.store.maintenance.expireSessions(afterwards, 10);
+    expect([...expired, ...overdue]).to.deep.equal([]);
+    await finishDeliveries.execute(afterwards, 10);
+    expect((await world.session(id)).status).to.equal('completed');
+  });
+
+  for (const [what, answer, expected] of [
+    ['taken', undefined, ['completed', undefined]],
+    ['refused', new WebhookError('bad_status', 'HTTP 500', { status: 500 }), ['failed', 'webhook_failed']],
+  ] as const) {
+    it(`ends by a client that makes it before the job does, when it is ${what}`, async () => {
+      const id = await brokenOff();
+      world.webhooks.answer = answer;
+      world.clock.time += 61_000;
+      const [pending] = (await world.session(id)).outcome?.deliveries ?? [];
+      await new RetryDelivery(world).execute(await world.caller(), id, pending?.id ?? '');
+      const { status, outcome } = await world.session(id);
+      expect([status, outcome?.failure?.code]).to.deep.equal(expected);
+      expect([world.webhooks.calls.length, await due()]).to.deep.equal([2, []]);
+    });
+  }
+
+  it('leaves nothing behind when its session is gone', async () => {
+    const id = await brokenOff();
+    await world.store.commit(ACME, { removes: id }, world.clock.now());
+    await finishDeliveries.execute(later(70), 10);
+    expect([world.webhooks.calls.length, await due()]).to.deep.equal([1, []]);
+  });
+
+  it('is not made while its tenant is suspended, but afterwards', async () => {
+    const id = await brokenOff();
+    const become = (status: 'active' | 'suspended') =>
+      world.store.forTenant(
+        ACME,
+        async ({ tenant }) => {
+          await tenant.save({ ...(await tenant.get()), status });
+        },
+        { by: 'system' },
+      );
+    await become('suspended');
+    await finishDeliveries.execute(later(70), 10);
+    expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([1, 'fetched']);
+    expect(await world.store.maintenance.dueDeliveries(later(80), 10, 10), 'not at once').to.deep.equal([]);
+    await become('active');
+    await finishDeliveries.execute(later(3_600), 10);
+    expect([world.webhooks.calls.length, (await world.session(id)).status]).to.deep.equal([2, 'completed']);
+  });
+
+  it('is looked at later when nobody can read it now', async () => {
+    await brokenOff();
+    const { read } = world.store;
+    world.store.read = () => {
+      throw new Error('it does not open');
+    };
+    await finishDeliveries.execute(later(70), 10);
+    world.store.read = read;
+    expect(await world.store.maintenance.dueDeliveries(later(71), 10, 10)).to.deep.equal([]);
+    expect(await due()).to.have.length(1);
+  });
+});
+
+/** What the job does with sessions whose time is over by the clock of this world. */
+async function endOverdue(world: World): Promise<number> {
+  const { overdue } = await world.store.maintenance.expireSessions(world.clock.now(), 100);
+  return new EndOverdueAnswers(world).execute(overdue);
+}
+
+const redirectUri = 'https://shop.example/done?s={sessionId}';
+
+describe('spending a response code', () => {
+  async function failureOf(work: Promise<unknown>): Promise<Failure> {
+    const outcome = await work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (outcome instanceof Failure) return outcome;
+    throw new Error(`no failure: ${String(outcome)}`);
+  }
+
+  let world: World;
+  let useCase: SpendResponseCode;
+
+  beforeEach(async () => {
+    world = await World.make();
+    const resultDelivery = new ResultDelivery(world);
+    useCase = new SpendResponseCode({
+      ...world,
+      resultDelivery,
+      sessionOutcomes: new SessionOutcomes(world),
+    });
+  });
+
+  async function answered(changes: object) {
+    await world.configure({ redirectUri, ...changes });
+    const asked = await world.request();
+    const form = await formOf(asked, { card: [present(world, asked)] });
+    const { redirect_uri = '' } = await world.receiveResponse.execute(ACME, asked.publicId, form);
+    return { id: asked.session.id, code: new URL(redirect_uri).searchParams.get('response_code') ?? '' };
+  }
+  const spend = async ({ id, code }: Awaited<ReturnType<typeof answered>>, given = code) =>
+    useCase.execute(rememberedCaller(await world.caller()), id, given);
+  const webhook = { url: 'https://shop.example/presented' };
+
+  it('proves the browser once where nothing waits for it', async () => {
+    const waiting = await answered({ webhook: undefined });
+    expect((await failureOf(spend(waiting, 'wrong'))).code).to.equal('forbidden');
+    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+  });
+
+  it('proves nothing once a database that was put back is fenced', async () => {
+    const waiting = await answered({ webhook: undefined });
+    world.store.fencedAt = world.clock.now();
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    world.store.fencedAt = new Date(world.clock.now().getTime() - 1);
+    expect((await spend(waiting)).session.status).to.equal('completed');
+  });
+
+  it('completes what waits for it, without a trace of the waiting', async () => {
+    const waiting = await answered({ webhook: undefined, requireResponseCode: true });
+    const before = await world.session(waiting.id);
+    expect([before.status, before.outcome?.credentials]).to.deep.equal(['fetched', undefined]);
+    const { session } = await spend(waiting);
+    const stored = await world.session(waiting.id);
+    expect([session.status, stored.status]).to.deep.equal(['completed', 'completed']);
+    expect(stored.outcome?.credentials).to.have.length(1);
+    expect(stored.outcome).to.not.have.property('awaiting');
+  });
+
+  for (const [what, more] of [
+    ['nothing waits for it', {}],
+    ['the result waits for it', { requireResponseCode: true }],
+    ['a webhook is called', { requireResponseCode: true, webhook }],
+  ] as const) {
+    it(`is good although something else is noted of the session meanwhile, where ${what}`, async () => {
+      const waiting = await answered({ webhook: undefined, ...more });
+      const commit = world.store.commit.bind(world.store);
+      const slow = sinon.stub(world.store, 'commit').callThrough();
+      slow.onFirstCall().callsFake(async (tenantId, change, now) => {
+        const session = await world.session(waiting.id);
+        const other = noted(session, session.outcome ?? {});
+        expect((await commit(tenantId, { session: other }, now)).done).to.equal(true);
+        return commit(tenantId, change, now);
+      });
+      expect((await spend(waiting)).session.status).to.equal('completed');
+      expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    });
+  }
+
+  it('is refused in the end where something else is always noted', async () => {
+    const waiting = await answered({ webhook: undefined, requireResponseCode: true });
+    const commit = sinon.stub(world.store, 'commit').resolves({ done: false, part: 'session' });
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect(commit.callCount).to.be.within(2, 10);
+  });
+
+  it('notes before the call that it was spent, and what came of the call', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.webhooks.beforeAnswer = async () => {
+      const { status, outcome } = await world.session(waiting.id);
+      expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
+      expect((await failureOf(spend(waiting))).code, 'again, meanwhile').to.equal('forbidden');
+    };
+    expect((await spend(waiting)).session.status).to.equal('completed');
+    expect(world.webhooks.calls).to.have.length(1);
+    expect((await world.session(waiting.id)).outcome?.deliveries?.[0]?.result).to.equal('delivered');
+  });
+
+  it('fails the session when the webhook fails', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.webhooks.answer = new WebhookError('timeout', 'no answer');
+    const { session } = await spend(waiting);
+    expect([session.status, session.outcome?.failure?.code]).to.deep.equal(['failed', 'webhook_failed']);
+  });
+
+  it('waits until the end of its five minutes, for the webhook, too', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.clock.time += 299_000;
+    world.webhooks.beforeAnswer = async () => {
+      world.clock.time += 10_000;
+    };
+    expect((await spend(waiting)).session.status).to.equal('completed');
+  });
+
+  it('fails by the job when nobody brings it, and leaves nothing that was verified', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true, lifeTime: 3600 });
+    world.clock.time += 299_000;
+    expect(await endOverdue(world)).to.equal(0);
+    world.clock.time += 2_000;
+    expect((await failureOf(spend(waiting))).code).to.equal('forbidden');
+    expect(await endOverdue(world)).to.equal(1);
+    const { status, outcome } = await world.session(waiting.id);
+    expect([status, outcome?.failure?.code]).to.deep.equal(['failed', 'response_code_missing']);
+    expect(outcome).to.not.have.any.keys('awaiting', 'credentials', 'report');
+    expect(await endOverdue(world)).to.equal(0);
+  });
+
+  it('is not ended by the job while its backend hears of it, however long that takes', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    world.webhooks.beforeAnswer = async () => {
+      world.clock.time += 700_000;
+      expect(await endOverdue(world)).to.equal(0);
+    };
+    expect((await spend(waiting)).session.status).to.equal('completed');
+  });
+
+  it('is brought to its end by another process where the one that took it died', async () => {
+    const waiting = await answered({ webhook, requireResponseCode: true });
+    const { commit } = world.store;
+    world.webhooks.beforeAnswer = async () => {
+      world.store.commit = () => Promise.reject(new Error('the process is dead'));
+    };
+    await spend(waiting).catch(() => {});
+    world.store.commit = commit;
+    world.webhooks.beforeAnswer = async () => {};
+    const { status, outcome } = await world.session(waiting.id);
+    expect([status, outcome?.deliveries?.[0]?.result]).to.deep.equal(['fetched', 'pending']);
+    const finishing = new FinishDeliveries({ ...world, sessionNotes: new SessionNotes(world) });
+    expect(await finishing.execute(new Date(Date.now() + 70_000), 10)).to.equal(1);
+    expect((await world.session(waiting.id)).status).to.equal('completed');
+    expect(world.webhooks.calls).to.have.length(2);
+    expect(world.webhooks.calls[1]).to.deep.equal(world.webhooks.calls[0]);
+  });
+});
+
+describe('What came of a session', () => {
+  it('is recorded although the session moves on while it is read anew', async () => {
+    const world = await World.make();
+    await world.configure();
+    const { session } = await world.request();
+    const now = world.clock.now();
+    const known = await world.session(session.id);
+    // It moved since the caller saw it, and moves once more between the second look and the second try.
+    await world.store.commit(ACME, { session: noted(known, {}) }, now);
+    const commit = world.store.commit.bind(world.store);
+    let tries = 0;
+    world.store.commit = async (...parameters) => {
+      if (++tries === 2) await commit(ACME, { session: noted(await world.session(session.id), {}) }, now);
+      return commit(...parameters);
+    };
+    const failure = { code: 'internal_error', message: 'it broke' } as const;
+    const recorded = await new SessionOutcomes(world).record(known, 'fail', { failure });
+    expect([recorded?.outcome, tries]).to.deep.equal([{ failure }, 3]);
+    expect((await world.session(session.id)).status).to.equal('failed');
+  });
+});
+
+describe('The page after a presentation', () => {
+  it('is that of tenants who serve wallets', async () => {
+    const world = await WalletWorld.open();
+    const page = new ShowPresented(world);
+    await page.execute(ACME);
+    expect(await failureOf(page.execute('nobody' as TenantId))).to.have.property('code', 'not_found');
+  });
+
+  it('is not there for a tenant that was suspended, which looks like one that never was', async () => {
+    const world = await WalletWorld.open();
+    await world.store.forTenant(ACME, async ({ tenant }) => tenant.save({ ...(await tenant.get()), status: 'suspended' }), {
+      by: 'system',
+    });
+    const page = new ShowPresented(world);
+    expect(await failureOf(page.execute(ACME))).to.have.property('code', 'not_found');
+  });
+});
+
+describe('Two answers to one request', () => {
+  afterEach(() => sinon.restore());
+
+  it('leave the one that was taken in as it is, when judging the other one breaks off', async () => {
+    const world = await World.make();
+    await world.configure();
+    const asked = await world.request();
+    const form = () => formOf(asked, { card: [present(world, asked)] });
+    const [first, second] = [await form(), await form()];
+
+    const taken = Promise.withResolvers<void>();
+    const judging = Promise.withResolvers<void>();
+    const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
+    verify.callThrough();
+    // What the process remembers is judged first, then what is stored.
+    verify.onCall(0).rejects(new TypeError('a bug'));
+    verify.onCall(1).callsFake(async () => {
+      judging.resolve();
+      await taken.promise;
+      throw new TypeError('a bug');
+    });
+    const broken = world.receiveResponse.execute(ACME, asked.publicId, first).catch((error: Error) => error.message);
+    await judging.promise;
+    world.webhooks.beforeAnswer = async () => {
+      taken.resolve();
+      expect(await broken).to.equal('a bug');
+    };
+    await world.receiveResponse.execute(ACME, asked.publicId, second);
+
+    const { status, outcome } = await world.session(asked.session.id);
+    expect([status, outcome?.failure]).to.deep.equal(['completed', undefined]);
+    expect(outcome?.deliveries?.map(({ result }) => result)).to.deep.equal(['delivered']);
+    expect(world.webhooks.calls).to.have.length(1);
+  });
+});

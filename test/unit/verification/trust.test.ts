@@ -1,0 +1,490 @@
+import { expect } from 'chai';
+import { signJwt } from '../../../application/keys/sign-jwt.ts';
+import { RemoteError, type RemoteResponse } from '../../../application/ports/remote.ts';
+import { type KeyChain, signingChain } from '../../../domain/keys/key-chain.ts';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { packEntries } from '../../../domain/status-lists/bits.ts';
+import { compressList } from '../../support/compress-list.ts';
+import { type Certified, certify, pem } from '../../support/test-certificates.ts';
+import { type ListedEntity, type ListOptions, trustList } from '../../support/trust-list.ts';
+import { LIST_OF_LISTS, signXml, type XmlList, xmlList } from '../../support/xml-list.ts';
+import { ACME, type Changes, formOf, PUBLIC_URL, pemOf, present, query, World } from './kit.ts';
+
+const LIST = 'https://operator.example/lote.jwt';
+const STATUS = 'https://issuer.example/lists/1';
+
+let world: World;
+let operator: Certified;
+let lists: Map<string, string | RemoteError | Partial<RemoteResponse>>;
+
+const rootOf = (chain: KeyChain) => chain.root?.certificate ?? '';
+const leafOf = (chain: KeyChain) => signingChain(chain)[0] ?? '';
+const entity = (name: string, ...services: [string, string][]): ListedEntity => ({
+  name,
+  services: services.map(([type, certificate]) => ({ type, certificates: [certificate] })),
+});
+const issuerEntity = (type = 'PID/Issuance') => entity('Registry', [type, rootOf(world.issuer)]);
+
+function publish(options: ListOptions = {}, uri = LIST): void {
+  lists.set(uri, trustList({ entities: [issuerEntity()], signer: operator, ...options }, world.seconds));
+}
+
+const anchor = (changes: JsonObject = {}): JsonObject => ({
+  trustList: LIST,
+  signedBy: [pem(operator)],
+  ...changes,
+});
+
+/** @returns what the report says of the presentation: the reason with its detail, or `accepted`. */
+async function verify(changes: Changes = {}): Promise<string> {
+  const asked = await world.givenRequest();
+  const form = await formOf(asked, { card: [present(world, asked, changes)] });
+  try {
+    await world.receiveResponse.execute(ACME, asked.publicId, form);
+    return 'accepted';
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { outcome } = await world.session(asked.session.id);
+    expect(outcome?.credentials).to.equal(undefined);
+    const failed = ((outcome?.report ?? []) as readonly JsonObject[]).find(({ reason }) => reason !== undefined);
+    return String(failed?.['detail'] ?? failed?.['reason']);
+  }
+}
+
+async function serveStatus(chain: KeyChain): Promise<void> {
+  const now = world.seconds;
+  const status_list = { bits: 1, lst: compressList(packEntries(1, 100, [])) };
+  const payload = { sub: STATUS, iat: now, exp: now + 3600, ttl: 600, status_list };
+  const jwt = await signJwt(world.kms, { chain, typ: 'statuslist+jwt', payload });
+  lists.set(STATUS, { contentType: 'application/statuslist+jwt', body: Buffer.from(jwt) });
+}
+
+describe('An issuer of credentials on a trust list', () => {
+  before(async () => {
+    operator = await certify({ name: 'Operator' });
+  });
+  beforeEach(async () => {
+    world = await World.make();
+    lists = new Map();
+    publish();
+    world.remote.answer = (url) => {
+      const found = lists.get(url) ?? new RemoteError('unreachable', 'nobody there');
+      if (found instanceof Error) return found;
+      if (typeof found !== 'string') return { status: 200, contentType: '', body: Buffer.alloc(0), ...found };
+      return { status: 200, contentType: 'application/jwt', body: Buffer.from(found) };
+    };
+    await world.configure({ trustAnchors: [anchor()] });
+  });
+
+  describe('in XML', () => {
+    const QEAA = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+    const serve = (list: XmlList = {}, by = operator) => {
+      const services = [{ type: QEAA, certificates: [rootOf(world.issuer)], since: at(-60) }];
+      const times = { issuedAt: at(-60), nextUpdate: at(86_400) };
+      const xml = signXml(xmlList({ ...times, services, ...list }), by);
+      lists.set(LIST, { contentType: 'application/vnd.etsi.tsl+xml', body: Buffer.from(xml) });
+    };
+    const at = (seconds: number) => new Date((world.seconds + seconds) * 1000).toISOString().replace(/\.\d{3}Z$/, 'Z');
+
+    it('is accepted by a service that is granted', async () => {
+      serve();
+      expect(await verify()).to.equal('accepted');
+    });
+
+    it('is not by one that was withdrawn, of another kind, or on a list that somebody else signed', async () => {
+      const [type, certificates] = [QEAA, [rootOf(world.issuer)]];
+      const status = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn';
+      const refusals: [XmlList, Certified?][] = [
+        [{ services: [{ type, certificates, status, since: at(-60) }] }],
+        [{ services: [{ type: 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC', certificates, since: at(-60) }] }],
+        [{}, await certify({ name: 'Somebody' })],
+      ];
+      for (const [list, by] of refusals) {
+        world.trustLists.clear(ACME);
+        serve({ sequenceNumber: 2, ...list }, by);
+        expect(await verify()).to.match(/untrusted_chain/);
+      }
+    });
+
+    describe('judged by the history of its service', () => {
+      const STATES = 'http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus';
+      const [granted, withdrawn] = [`${STATES}/granted`, `${STATES}/withdrawn`];
+      type State = { readonly type?: string; readonly status: string; readonly since: string };
+      /** Granted for forty seconds, and withdrawn since. */
+      const history = (changes: object = {}): State[] => [{ status: granted, since: at(-90), ...changes }];
+      const listed = (changes: object = {}) => ({
+        ...{ type: QEAA, certificates: [rootOf(world.issuer)] },
+        ...{ status: withdrawn, since: at(-50), history: history(), ...changes },
+      });
+      const issuedAt = (seconds: number) => ({ visible: { iat: world.seconds + seconds } });
+      const judged = async (service: object, changes: Changes, serviceStatusAt = 'issuance') => {
+        await world.configure({ trustAnchors: [anchor({ serviceStatusAt })] });
+        await world.store.lists(ACME).dropCopies();
+        world.trustLists.clear(ACME);
+        serve({ services: [service as never], sequenceNumber: ++number });
+        return verify(changes);
+      };
+      let number = 10;
+
+      it('is accepted for what it issued while it was granted, where a configuration says so', async () => {
+        expect(await judged(listed(), issuedAt(-60))).to.equal('accepted');
+        expect(await judged(listed(), issuedAt(-90)), 'from the beginning').to.equal('accepted');
+        expect(await judged(listed(), issuedAt(-60), 'check')).to.match(/^untrusted_chain/);
+      });
+
+      it('is not for what it issued before or after that, to the second', async () => {
+        const notApproved = /the service of its issuer was not approved when it was issued/;
+        expect(await judged(listed(), issuedAt(-50))).to.match(notApproved);
+        expect(await judged(listed(), issuedAt(-10))).to.match(notApproved);
+        expect(await judged(listed(), issuedAt(-91))).to.match(notApproved);
+      });
+
+      it('is not when the time is not told, or is none of its certificate’s', async () => {
+        expect(await judged(listed(), { visible: { iat: undefined as never } })).to.match(/it does not say when it was issued/);
+        const early = listed({ history: history({ since: '2001-01-01T00:00:00Z' }) });
+        expect(await judged(early, { visible: { iat: 1_000_000_000 } })).to.match(/its time of issuance is not that of its signer/);
+      });
+
+      it('is not by a history of something else, or of no time', async () => {
+        const none = /^untrusted_chain/;
+        expect(await judged(listed({ history: history({ status: withdrawn }) }), issuedAt(-60))).to.match(none);
+        const CA = 'http://uri.etsi.org/TrstSvc/Svctype/CA/QC';
+        expect(await judged(listed({ history: history({ type: CA }) }), issuedAt(-60))).to.match(none);
+        expect(await judged(listed({ history: [] }), issuedAt(-60))).to.match(none);
+        const same = [...history(), { status: withdrawn, since: at(-90) }];
+        expect(await judged(listed({ history: same }), issuedAt(-60)), 'two begin at once').to.match(none);
+      });
+
+      it('is not for what it issued before it was granted, although it is now', async () => {
+        const now = { status: granted, since: at(-50), history: history({ status: withdrawn }) };
+        expect(await judged(listed(now), issuedAt(-60))).to.match(/was not approved when it was issued/);
+        expect(await judged(listed(now), issuedAt(-50))).to.equal('accepted');
+        expect(await judged(listed(now), issuedAt(-60), 'check')).to.equal('accepted');
+      });
+    });
+
+    it('is learnt from no list without the certificate of its signer', async () => {
+      serve();
+      const { signedBy: _signedBy, ...plain } = anchor();
+      const refused = await world.configure({ trustAnchors: [plain] }).then(
+        () => 'taken',
+        (error: Failure) => error.message,
+      );
+      expect(refused).to.match(/signedBy: Give the certificate/i);
+    });
+  });
+
+  describe('is accepted', () => {
+    for (const type of ['PID/Issuance', 'PubEAA/Issuance', 'EAA/Issuance']) {
+      it(`as a provider of ${type}`, async () => {
+        publish({ entities: [issuerEntity(type)] });
+        expect(await verify()).to.equal('accepted');
+      });
+    }
+    it('by the certificate that signs, when the list names that one', async () => {
+      publish({ entities: [entity('Registry', ['PID/Issuance', leafOf(world.issuer)])] });
+      expect(await verify()).to.equal('accepted');
+    });
+    it('as a public body that is notified', async () => {
+      const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/notified';
+      const [service] = issuerEntity('PubEAA/Issuance').services;
+      if (service === undefined) throw new Error('no service');
+      publish({ entities: [{ name: 'Registry', services: [{ ...service, more: { ServiceStatus } }] }] });
+      expect(await verify()).to.equal('accepted');
+    });
+    it('beside a certificate that is named directly, and once for both', async () => {
+      await world.configure({ trustAnchors: [{ certificate: pemOf(world.issuer) }, anchor()] });
+      expect(await verify()).to.equal('accepted');
+    });
+    it('by another list when one is down, and the list is fetched once', async () => {
+      lists.set('https://down.example/lote', new RemoteError('timeout', 'slow'));
+      await world.configure({ trustAnchors: [anchor({ trustList: 'https://down.example/lote' }), anchor()] });
+      // The write has fetched both lists to warn about them.
+      world.remote.calls.length = 0;
+      expect(await verify()).to.equal('accepted');
+      expect(await verify()).to.equal('accepted');
+      expect(world.remote.calls.filter(({ url }) => url === LIST)).to.have.length(1);
+    });
+  });
+
+  describe('is refused', () => {
+    const bad: Readonly<Record<string, [() => void | Promise<void>, string | RegExp]>> = {
+      'N94 when it is listed for another service': [
+        () => publish({ entities: [issuerEntity('WalletSolution/Issuance')] }),
+        /^untrusted_chain/,
+      ],
+      'N94 when its certificate is listed for revocation only': [
+        () => publish({ entities: [issuerEntity('PID/Revocation')] }),
+        /^untrusted_chain/,
+      ],
+      'when its service is withdrawn': [
+        () => {
+          const ServiceStatus = 'http://uri.etsi.org/19602/PubEAAProvidersList/SvcStatus/withdrawn';
+          const service = { type: 'PubEAA/Issuance', certificates: [rootOf(world.issuer)] };
+          publish({ entities: [{ name: 'R', services: [{ ...service, more: { ServiceStatus } }] }] });
+        },
+        /^untrusted_chain/,
+      ],
+      'N134 when the list is signed by somebody else': [
+        async () => publish({ signer: await certify({ name: 'Foe' }) }),
+        /untrusted_chain.*operator\.example\/lote\.jwt: untrusted_signer/,
+      ],
+      'N134 when the signature of the list is broken': [
+        () => {
+          const [head, body, signature = ''] = String(lists.get(LIST)).split('.');
+          lists.set(LIST, `${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`);
+        },
+        /lote\.jwt: signature/,
+      ],
+      'N135 when the list has ended': [
+        () => publish({ scheme: { NextUpdate: new Date(world.clock.time - 1000).toISOString() } }),
+        /lote\.jwt: outdated/,
+      ],
+      'N135 when the list is closed': [() => publish({ scheme: { NextUpdate: null } }), /^untrusted_chain.*lote\.jwt: closed/],
+      'N137 when the list cannot be reached': [
+        () => void lists.set(LIST, new RemoteError('unreachable', 'nobody there')),
+        /lote\.jwt: unavailable: unreachable/,
+      ],
+      'when the list is too slow': [() => void lists.set(LIST, new RemoteError('timeout', 'slow')), /lote\.jwt: unavailable: timeout/],
+      'when the list is too large': [() => void lists.set(LIST, new RemoteError('too_large', 'huge')), /lote\.jwt: unavailable: too_large/],
+      'when the address of the list answers with something else': [
+        () => void lists.set(LIST, { contentType: 'text/html', body: Buffer.from('<h1>Hello</h1>') }),
+        /lote\.jwt: malformed/,
+      ],
+      'when the address of the list answers with an error': [
+        () => void lists.set(LIST, { status: 500 }),
+        /lote\.jwt: unavailable: HTTP status 500/,
+      ],
+      'when only another type is accepted': [
+        () =>
+          world.configure({
+            trustAnchors: [anchor({ serviceTypes: ['http://uri.etsi.org/19602/SvcType/EAA/Issuance'] })],
+          }),
+        /^untrusted_chain/,
+      ],
+    };
+    for (const [name, [prepare, expected]] of Object.entries(bad)) {
+      it(name, async () => {
+        await prepare();
+        expect(await verify()).to.match(expected as RegExp);
+      });
+    }
+
+    it('N136 when a list without it follows, and again with an older list that names it', async () => {
+      const older = String(lists.get(LIST));
+      expect(await verify()).to.equal('accepted');
+      publish({ entities: [], sequenceNumber: 2 });
+      world.trustLists.clear(ACME);
+      expect(await verify()).to.match(/^untrusted_chain/);
+      lists.set(LIST, older);
+      world.trustLists.clear(ACME);
+      expect(await verify()).to.match(/lote\.jwt: sequence_went_back/);
+    });
+    it('once the list has ended, however fresh the copy is', async () => {
+      publish({ scheme: { NextUpdate: new Date(world.clock.time + 600_000).toISOString() } });
+      expect(await verify()).to.equal('accepted');
+      world.clock.time += 601_000;
+      expect(await verify()).to.match(/lote\.jwt: outdated/);
+    });
+    it('when the list is taken out of the configuration', async () => {
+      expect(await verify()).to.equal('accepted');
+      await world.configure({ trustAnchors: [{ keyChainId: 'signing' }] });
+      expect(await verify()).to.match(/^untrusted_chain/);
+    });
+  });
+
+  describe('with a revocation service', () => {
+    const visible = { status: { status_list: { idx: 1, uri: STATUS } } };
+    let revoker: KeyChain;
+    beforeEach(async () => {
+      revoker = await world.keyChain('elsewhere', 'revoker', ['statusList']);
+    });
+
+    it('has its status lists signed by that service and nobody else', async () => {
+      publish({
+        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
+      });
+      await serveStatus(revoker);
+      expect(await verify({ visible })).to.equal('accepted');
+      world.remoteStatusLists.clear(ACME);
+      await serveStatus(world.issuer);
+      expect(await verify({ visible })).to.match(/^status_invalid/);
+    });
+    it('N143 does not have them signed by the service of another entity', async () => {
+      publish({ entities: [issuerEntity(), entity('Other', ['PID/Revocation', rootOf(revoker)])] });
+      await serveStatus(revoker);
+      expect(await verify({ visible })).to.match(/^status_invalid/);
+    });
+    it('has them signed by it whatever other lists say of the issuer, in either order', async () => {
+      const second = 'https://second.example/lote.jwt';
+      publish({}, second);
+      publish({
+        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
+      });
+      for (const uris of [
+        [LIST, second],
+        [second, LIST],
+      ]) {
+        await world.configure({ trustAnchors: uris.map((trustList) => anchor({ trustList })) });
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(world.issuer);
+        expect(await verify({ visible })).to.match(/^status_invalid/);
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(revoker);
+        expect(await verify({ visible })).to.equal('accepted');
+      }
+    });
+    it('has them signed by the one of the list that the query demands', async () => {
+      const second = 'https://second.example/lote.jwt';
+      publish({}, second);
+      publish({
+        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['PID/Revocation', rootOf(revoker)])],
+      });
+      const both = [LIST, second].map((trustList) => anchor({ trustList }));
+      for (const [demanded, signer, other] of [
+        [LIST, revoker, world.issuer],
+        [second, world.issuer, revoker],
+      ] as const) {
+        await world.configure({
+          dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values: [demanded] }] }),
+          trustAnchors: both,
+        });
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(other);
+        expect(await verify({ visible })).to.match(/^status_invalid/);
+        world.remoteStatusLists.clear(ACME);
+        await serveStatus(signer);
+        expect(await verify({ visible })).to.equal('accepted');
+      }
+    });
+    it('has our own lists believed when that very list is signed by it', async () => {
+      const own = { status: { status_list: { idx: 0, uri: `${PUBLIC_URL}/acme/status-list/main` } } };
+      const issuer = (await (await world.caller()).configured.keyChains()).find(({ id }) => id === 'signing');
+      if (issuer === undefined) throw new Error('no chain');
+      publish({
+        entities: [entity('Registry', ['PID/Issuance', rootOf(issuer)], ['PID/Revocation', leafOf(revoker)])],
+      });
+      world.ownStatusLists.entries.set('acme/main/0', 0);
+      world.ownStatusLists.signers.set('acme/main', signingChain(issuer));
+      expect(await verify({ visible: own, issuer })).to.match(/^status_invalid/);
+      world.ownStatusLists.signers.set('acme/main', signingChain(revoker));
+      expect(await verify({ visible: own, issuer })).to.equal('accepted');
+    });
+    it('does not have them signed by its service of another kind', async () => {
+      publish({
+        entities: [entity('Registry', ['PID/Issuance', rootOf(world.issuer)], ['EAA/Revocation', rootOf(revoker)])],
+      });
+      await serveStatus(revoker);
+      expect(await verify({ visible })).to.match(/^status_invalid/);
+      world.remoteStatusLists.clear(ACME);
+      await serveStatus(world.issuer);
+      expect(await verify({ visible })).to.equal('accepted');
+    });
+  });
+
+  describe('that a query demands', () => {
+    const OTHER = 'https://other.example/lote.jwt';
+    const demand = (values: string[], trustAnchors: JsonObject[]) =>
+      world.configure({
+        dcql_query: query({ id: 'card', trusted_authorities: [{ type: 'etsi_tl', values }] }),
+        trustAnchors,
+      });
+
+    it('is found on the list that the query names', async () => {
+      await demand([LIST], [anchor()]);
+      expect(await verify()).to.equal('accepted');
+    });
+    it('is found there also when it is trusted by its certificate as well', async () => {
+      await demand([LIST], [{ certificate: pemOf(world.issuer) }, anchor()]);
+      expect(await verify()).to.equal('accepted');
+    });
+    it('is not looked for on a list that the query does not name', async () => {
+      publish({ entities: [] }, OTHER);
+      await demand([OTHER], [anchor(), anchor({ trustList: OTHER })]);
+      expect(await verify()).to.match(/^untrusted_authority/);
+    });
+    const stored = async () => (await (await world.caller()).configured.presentationConfiguration('card'))?.trustAnchors ?? [];
+    const refusal = async (values: string[], trustAnchors: JsonObject[] = [anchor()]) => {
+      const error = await demand(values, trustAnchors).catch((thrown: unknown) => thrown);
+      return error instanceof Failure ? error.details.errors?.[0] : undefined;
+    };
+    const path = 'dcql_query.credentials.0.trusted_authorities.0.values.0';
+
+    it('is found on a list that the query alone names, whose signer was pinned when it was written', async () => {
+      publish({}, OTHER);
+      await demand([OTHER], [{ ownAuthorities: true }]);
+      expect(await stored()).to.deep.equal([{ ownAuthorities: true }, { trustList: OTHER, signedBy: [pem(operator)] }]);
+      expect(await verify()).to.equal('accepted');
+      const impostor = await certify({ name: 'Impostor' });
+      world.trustLists.clear(ACME);
+      // Nor does an impostor count where no copy of what was good is left.
+      await world.store.lists(ACME).dropCopies();
+      publish({ signer: impostor, sequenceNumber: 2 }, OTHER);
+      expect(await verify()).to.match(/untrusted/);
+    });
+    it('keeps the pin when the configuration is written again without it', async () => {
+      publish({}, OTHER);
+      await demand([OTHER], [{ ownAuthorities: true }]);
+      const before = await stored();
+      lists.delete(OTHER);
+      await demand([OTHER], [{ ownAuthorities: true }]);
+      expect(await stored()).to.deep.equal(before);
+    });
+    it('is not looked for on a list that cannot be had, which is refused where it is written', async () => {
+      expect(await refusal([OTHER])).to.deep.include({ path });
+      publish({ signer: operator, entities: [] }, OTHER);
+      lists.set(OTHER, '<TrustServiceStatusList/>');
+      expect((await refusal([OTHER]))?.message).to.match(/XML/);
+      expect((await refusal([`${PUBLIC_URL}/acme/trust-list/none`]))?.message).to.match(/publishes no such list/);
+    });
+    it('is found on a list that a list of lists points to, and on no other', async () => {
+      const europe = await certify({ name: 'Europe' });
+      const LOTL = 'https://lists.example/lotl';
+      const [issuedAt, nextUpdate] = [-60, 86_400].map((seconds) => new Date((world.seconds + seconds) * 1000).toISOString()) as [
+        string,
+        string,
+      ];
+      const type = 'http://uri.etsi.org/TrstSvc/Svctype/EAA/Q';
+      const xml = (uri: string, list: XmlList, by: Certified) => lists.set(uri, signXml(xmlList({ issuedAt, nextUpdate, ...list }), by));
+      const services = [{ type, since: issuedAt, certificates: [rootOf(world.issuer)] }];
+      xml('https://de.example/list', { territory: 'DE', services }, operator);
+      const pointers = [{ uri: 'https://de.example/list', territory: 'DE', signers: [operator.certificate] }];
+      xml(LOTL, { type: LIST_OF_LISTS, territory: 'EU', pointers }, europe);
+      const following = { trustList: LOTL, signedBy: [pem(europe)], follow: {} };
+      await demand([LOTL], [following]);
+      expect(await verify()).to.equal('accepted');
+      publish({ entities: [] }, OTHER);
+      await demand([OTHER], [following, anchor({ trustList: OTHER })]);
+      expect(await verify()).to.match(/^untrusted_authority/);
+    });
+    it('is not looked for on a list that only points to others', async () => {
+      const scheme = { PointersToOtherLoTE: [{ LoTELocation: 'https://elsewhere.example' }] };
+      publish({ entities: [], scheme }, OTHER);
+      expect((await refusal([OTHER]))?.message).to.match(/points to other lists/);
+    });
+  });
+
+  describe('is configured', () => {
+    const refused = async (trustAnchor: JsonObject) => {
+      const error = await world.configure({ trustAnchors: [trustAnchor] }).catch((thrown: unknown) => thrown);
+      expect(error, 'refused').to.be.instanceOf(Error);
+      return String(error);
+    };
+    it('only with somebody who signs the list', async () => {
+      expect(await refused({ trustList: LIST })).to.match(/trustAnchors\.0\.signedBy: Give the certificates/);
+    });
+    it('20 times at most, also under one address', async () => {
+      const entries = Array.from({ length: 21 }, () => anchor());
+      const error = await world.configure({ trustAnchors: entries }).catch((thrown: unknown) => thrown);
+      expect(String(error)).to.match(/at most 20 trust lists/);
+    });
+    it('only with readable certificates', async () => {
+      expect(await refused(anchor({ signedBy: ['nonsense'] }))).to.match(/trustAnchors\.0\.signedBy\.0/);
+    });
+    it('only with an address of the web, and types of services that issue', async () => {
+      expect(await refused(anchor({ trustList: 'file:///etc/passwd' }))).to.match(/http or https/);
+      expect(await refused(anchor({ serviceTypes: ['http://x.example/Revocation'] }))).to.match(/Issuance/);
+    });
+  });
+});

@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import { Failure } from '../../../domain/shared/failure.ts';
+import type { JsonObject } from '../../../domain/shared/json.ts';
+import { findTypeProblem, fitsIntegrity, parseType } from '../../../domain/verification/type-conformance.ts';
+import { WalletWorld } from '../wallet-kit.ts';
+import { ACME, type Changes, formOf, present, query, World } from './kit.ts';
+
+const VCT = 'https://types.example/card';
+const sri = (text: string, name = 'sha256') => `${name}-${createHash(name).update(text).digest('base64')}`;
+const CARD = { meta: { vct_values: [VCT] } };
+
+describe('The type of a presented credential', () => {
+  let world: World;
+  let document: JsonObject;
+  let served: Record<string, string>;
+
+  beforeEach(async () => {
+    world = await World.make();
+    await world.configure({ dcql_query: query({ id: 'card', ...CARD }), typeMetadata: 'enforced' });
+    document = { vct: VCT, claims: [] };
+    served = {};
+    world.remote.answer = (url) => {
+      const text = served[url];
+      const body = Buffer.from(text ?? '');
+      return { status: text === undefined ? 404 : 200, contentType: 'application/json', body };
+    };
+  });
+
+  /** @returns why it was refused. */
+  const verify = async (changes: Changes = {}, integrity?: string | null): Promise<string> => {
+    served[VCT] ??= JSON.stringify(document);
+    const asked = await world.request();
+    const given = integrity === undefined ? sri(served[VCT]) : integrity;
+    const hashed = given === null ? {} : { 'vct#integrity': given };
+    const visible = { vct: VCT, ...hashed, ...changes.visible };
+    const form = await formOf(asked, { card: [present(world, asked, { ...changes, visible })] });
+    try {
+      await world.receiveResponse.execute(ACME, asked.publicId, form);
+      return 'accepted';
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { outcome } = await world.session(asked.session.id);
+      const reasons = (outcome?.report ?? []).map((entry) => (entry as JsonObject)['reason']);
+      return String(reasons.find((reason) => reason !== undefined));
+    }
+  };
+  const says = (claim: object) => {
+    document = { vct: VCT, claims: [claim] } as JsonObject;
+  };
+
+  it('is fetched by its hash, once, and is kept', async () => {
+    expect(await verify()).to.equal('accepted');
+    expect(await verify()).to.equal('accepted');
+    expect(world.remote.calls.map(({ url }) => url)).to.deep.equal([VCT]);
+  });
+
+  it('is not looked at unless the configuration says so', async () => {
+    says({ path: ['name'], sd: 'never' });
+    await world.configure({ dcql_query: query({ id: 'card', ...CARD }) });
+    expect(await verify()).to.equal('accepted');
+    expect(world.remote.calls).to.deep.equal([]);
+  });
+
+  const rules: readonly [object, Changes, string][] = [
+    [{ path: ['name'], sd: 'always' }, {}, 'accepted'],
+    [{ path: ['name'], sd: 'never' }, {}, 'type_metadata_broken'],
+    [{ path: ['name'], sd: 'allowed', mandatory: true }, {}, 'accepted'],
+    [{ path: ['country'], sd: 'always' }, { visible: { country: 'AT' } }, 'type_metadata_broken'],
+    [{ path: ['country'], sd: 'never' }, { visible: { country: 'AT' } }, 'accepted'],
+    [{ path: ['country'], sd: 'never', mandatory: true }, {}, 'type_metadata_broken'],
+    [{ path: ['country'], sd: 'never', mandatory: true }, { visible: { country: 'AT' } }, 'accepted'],
+    [{ path: ['country'], mandatory: true }, {}, 'accepted'],
+    [{ path: ['vct'], sd: 'always' }, {}, 'accepted'],
+    [{ path: [] }, {}, 'type_metadata_invalid'],
+    [{ path: ['a'], sd: 'sometimes' }, {}, 'type_metadata_invalid'],
+    [{ path: ['a'], mandatory: 'yes' }, {}, 'type_metadata_invalid'],
+  ];
+  for (const [claim, changes, outcome] of rules) {
+    it(`that says ${JSON.stringify(claim)} has ${JSON.stringify(changes)} ${outcome}`, async () => {
+      says(claim);
+      expect(await verify(changes)).to.equal(outcome);
+    });
+  }
+
+  it('is refused when it cannot be had, or is another one', async () => {
+    expect(await verify({}, null), 'without a hash').to.equal('type_metadata_unavailable');
+    expect(await verify({}, sri('other')), 'with another hash').to.equal('type_metadata_invalid');
+    expect(await verify({}, 'md5-AAAA'), 'with a hash of nothing known').to.equal('type_metadata_invalid');
+    served[VCT] = JSON.stringify({ vct: 'https://types.example/other' });
+    expect(await verify(), 'of another type').to.equal('type_metadata_invalid');
+    served[VCT] = '[]';
+    expect(await verify(), 'no object').to.equal('type_metadata_invalid');
+    delete served[VCT];
+    world.remote.answer = () => ({ status: 404, contentType: '', body: Buffer.alloc(0) });
+    expect(await verify({}, sri('gone'))).to.equal('type_metadata_unavailable');
+  });
+
+  it('is no address that is fetched unless it is https', async () => {
+    for (const vct of ['urn:eudi:pid:1', 'http://types.example/card']) {
+      await world.configure({
+        dcql_query: query({ id: 'card', meta: { vct_values: [vct] } }),
+        typeMetadata: 'enforced',
+      });
+      expect(await verify({ visible: { vct } }), vct).to.equal('type_metadata_unavailable');
+    }
+    expect(world.remote.calls).to.deep.equal([]);
+  });
+
+  it('has the rules of what it specializes', async () => {
+    const above = 'https://types.example/above';
+    served[above] = JSON.stringify({ vct: above, claims: [{ path: ['name'], sd: 'never' }] });
+    document = { vct: VCT, extends: above, 'extends#integrity': sri(served[above]) };
+    expect(await verify()).to.equal('type_metadata_broken');
+    served[VCT] = JSON.stringify({ vct: VCT, extends: above });
+    expect(await verify(), 'which has to have a hash, too').to.equal('type_metadata_unavailable');
+  });
+
+  it('is not asked about for a credential that is bad, nor of an answer to another request', async () => {
+    expect(await verify({ visible: { exp: world.seconds - 100 } })).to.equal('credential_expired');
+    expect(await verify({ kb: { nonce: 'other' } })).to.equal('nonce_mismatch');
+    expect(world.remote.calls).to.deep.equal([]);
+  });
+});
+
+describe('The type that a tenant hosts itself', () => {
+  it('is at hand, as it is served, and nobody is called', async () => {
+    const world = await WalletWorld.open();
+    const claims = [{ path: ['name'], sd: 'always' }];
+    await world.offers({ id: 'card', vct: { claims }, disclosureFrame: { _sd: ['name'] } });
+    const { configured } = await world.caller();
+    const vct = `${configured.issuer}/vct/card`;
+    const check = (visible: object) =>
+      world.typeMetadata
+        .verify(configured, { vct, name: 'Ada' }, { vct, ...visible })
+        .then(() => 'accepted')
+        .catch((error: Error) => error.message);
+    expect(await check({ _sd: ['digest'] })).to.equal('accepted');
+    expect(await check({ name: 'Ada' })).to.include('has to be selectively disclosable');
+    expect(await check({ _sd: ['digest'], 'vct#integrity': sri('other') })).to.include('another document');
+    expect(world.remote.calls).to.deep.equal([]);
+  });
+});
+
+describe('Metadata of a type', () => {
+  it('fit by the strongest hash that is named', () => {
+    const document = Buffer.from('x');
+    const [weak, strong] = [sri('x'), sri('x', 'sha512')];
+    for (const good of [weak, strong, `${weak} ${strong}`, `${sri('y')} ${strong}`, `${weak}?opt`])
+      expect(fitsIntegrity(document, good), good).to.equal(true);
+    for (const bad of ['', 'x', `${weak} ${sri('y', 'sha512')}`, sri('y'), 'sha256-', 'sha1-AAAA'])
+      expect(fitsIntegrity(document, bad), bad).to.equal(false);
+  });
+
+  it('judge a claim where it could have been withheld itself, and not what contains it', () => {
+    const rule = (path: (string | number | null)[], sd: 'always' | 'never') =>
+      parseType(JSON.stringify({ vct: 'x', claims: [{ path, sd }] }), 'x').claims;
+    const street = rule(['address', 'street'], 'never');
+    const claims = { address: { street: 'Weg 1' } };
+    const digest = { _sd: ['digest'] };
+    expect(findTypeProblem(street, claims, { ...digest }), 'the address was withheld as a whole').to.equal(undefined);
+    expect(findTypeProblem(street, claims, { address: digest })).to.include('must not');
+    expect(findTypeProblem(street, claims, claims)).to.equal(undefined);
+    const list = rule(['nationalities', null], 'always');
+    expect(findTypeProblem(list, { nationalities: ['AT'] }, { nationalities: [{ '...': 'digest' }] })).to.equal(undefined);
+    expect(findTypeProblem(list, { nationalities: ['AT'] }, { nationalities: ['AT'] })).to.include('has to be');
+    expect(findTypeProblem(rule(['nationalities', 1], 'always'), { nationalities: ['AT'] }, { nationalities: ['AT'] })).to.equal(undefined);
+  });
+});

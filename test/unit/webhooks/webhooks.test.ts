@@ -1,0 +1,285 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
+import type { TenantCaller } from '../../../application/caller.ts';
+import { GetWebhookSecret, RotateWebhookSecret, UpdateWebhookSecret } from '../../../application/webhooks/webhook-secrets.ts';
+import { verifyWebhook, WebhookVerificationError } from '../../../docs/examples/verify-webhook.mjs';
+import { signatureHeaders } from '../../../domain/webhooks/sign-webhook.ts';
+import { WebhookConfig } from '../../../domain/webhooks/webhook.ts';
+import {
+  formerSigning,
+  rotateWebhookSecret,
+  signingKeys,
+  switchWebhookSigning,
+  UNTOLD,
+  type WebhookSecret,
+  WebhookSecretRotation,
+  writeSecret,
+} from '../../../domain/webhooks/webhook-secret.ts';
+import { type AdministrationWorld, anAdministration } from '../administrators.ts';
+
+describe('The webhook of a backend', () => {
+  const takes = (config: object, url = 'https://backend.example/hook') =>
+    WebhookConfig.safeParse({ url, auth: { type: 'apiKey', config } }).success;
+  const header = (headerName: string) => takes({ headerName, value: 'secret' });
+  const value = (text: string) => takes({ headerName: 'x-key', value: text });
+
+  it('bears a key in a header that is free for it', () => {
+    for (const name of ['Authorization', 'x-api-key', 'Contents', 'hook']) expect(header(name), name).to.equal(true);
+  });
+
+  for (const name of ['Host', 'Content-Length', 'content-type', 'webhook-id', 'Idempotency-Key', 'a b', 'a:', '']) {
+    it(`bears none in the header ${JSON.stringify(name)}`, () => expect(header(name)).to.equal(false));
+  }
+
+  it('has a key of one visible line', () => {
+    for (const text of ['Bearer abc', 'x', 'a\tb']) expect(value(text)).to.equal(true);
+    for (const text of ['', ' x', 'x ', 'a\r\nb', 'ä']) expect(value(text)).to.equal(false);
+  });
+
+  it('stands at an address of the web', () => {
+    const config = { headerName: 'x-key', value: 'secret' };
+    expect(takes(config, 'http://backend.example:8080/')).to.equal(true);
+    for (const url of ['ftp://backend.example/', 'https://u:p@backend.example/', 'backend']) {
+      expect(takes(config, url)).to.equal(false);
+    }
+  });
+});
+
+const NOW = new Date('2026-03-01T12:00:00Z');
+const past = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+const bytes = (fill: number) => Buffer.alloc(32, fill);
+const UNKNOWN = randomBytes(32);
+const rotate = (before: WebhookSecret | undefined, fill: number, at: Date, overlapSeconds?: number) =>
+  rotateWebhookSecret(before, writeSecret(bytes(fill)), { overlapSeconds }, at);
+/** By what they are filled with. */
+const signing = (secret: WebhookSecret, at: Date) => signingKeys(secret, at, () => UNKNOWN).map((key) => Buffer.from(key).at(0));
+
+describe('The secret of webhooks', () => {
+  it('is one that nobody knows, until one is made', () => {
+    expect(signingKeys(UNTOLD, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
+    const first = rotate(undefined, 1, NOW);
+    expect(signing(first, NOW), 'what nobody knew need not go on').to.deep.equal([1]);
+    expect(first).to.deep.include({
+      id: 'default',
+      signing: 'v1',
+      former: [],
+      createdAt: NOW,
+      updatedAt: NOW,
+    });
+  });
+
+  it('is written as backends take it', () => {
+    expect(writeSecret(bytes(7))).to.equal(`whsec_${bytes(7).toString('base64')}`);
+  });
+
+  it('signs beside the next one until the overlap ends: a day, unless stated', () => {
+    const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
+    expect(signing(second, past(86_399))).to.deep.equal([2, 1]);
+    expect(signing(second, past(86_400))).to.deep.equal([2]);
+    const short = rotate(rotate(undefined, 1, NOW), 2, NOW, 60);
+    expect([signing(short, past(59)), signing(short, past(60))]).to.deep.equal([[2, 1], [2]]);
+    expect(formerSigning(short, past(59)).map(({ signsUntil }) => signsUntil)).to.deep.equal([past(60)]);
+    expect(formerSigning(short, past(60))).to.deep.equal([]);
+  });
+
+  it('signs no more at once without an overlap, nor does any former one', () => {
+    const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW), 3, past(1), 0);
+    expect(signing(third, past(1))).to.deep.equal([3]);
+  });
+
+  it('keeps the end of its own overlap through further rotations', () => {
+    const third = rotate(rotate(rotate(undefined, 1, NOW), 2, NOW, 100), 3, past(10), 20);
+    expect(signing(third, past(10))).to.deep.equal([3, 2, 1]);
+    expect(signing(third, past(30))).to.deep.equal([3, 1]);
+    expect(signing(third, past(100))).to.deep.equal([3]);
+  });
+
+  it('is forgotten when it has ended, and when there are three newer former ones', () => {
+    let secret = rotate(undefined, 0, NOW);
+    for (let fill = 1; fill <= 6; fill++) secret = rotate(secret, fill, past(fill));
+    expect(signing(secret, past(6))).to.deep.equal([6, 5, 4, 3]);
+    expect(JSON.stringify(secret)).to.not.include(bytes(2).toString('base64'));
+    const later = rotate(secret, 7, past(90_000));
+    expect(signing(later, past(90_000)), 'those before ended').to.deep.equal([7, 6]);
+  });
+
+  it('signs nothing while signing is off, and as before afterwards', () => {
+    const second = rotate(rotate(undefined, 1, NOW), 2, NOW);
+    const off = switchWebhookSigning(second, { signing: 'off' }, past(1));
+    expect(signing(off, past(1))).to.deep.equal([]);
+    expect(signing(rotate(off, 3, past(2)), past(2)), 'a rotation does not switch it on').to.deep.equal([]);
+    expect(signing(switchWebhookSigning(off, { signing: 'v1' }, past(3)), past(3))).to.deep.equal([2, 1]);
+    const untold = switchWebhookSigning(undefined, { signing: 'off' }, NOW);
+    expect(signing(untold, NOW)).to.deep.equal([]);
+    const on = switchWebhookSigning(untold, { signing: 'v1' }, NOW);
+    expect(signingKeys(on, NOW, () => UNKNOWN)).to.deep.equal([UNKNOWN]);
+  });
+
+  it('overlaps for at most a week, in whole seconds', () => {
+    for (const overlapSeconds of [0, 1, 604_800, null, undefined]) {
+      expect(WebhookSecretRotation.safeParse({ overlapSeconds }).success, String(overlapSeconds)).to.equal(true);
+    }
+    for (const overlapSeconds of [-1, 604_801, 1.5, '60', Number.POSITIVE_INFINITY]) {
+      expect(WebhookSecretRotation.safeParse({ overlapSeconds }).success, String(overlapSeconds)).to.equal(false);
+    }
+  });
+});
+
+describe('The secret of webhooks', () => {
+  let world: AdministrationWorld;
+  let caller: TenantCaller;
+  const get = () => new GetWebhookSecret(world).execute(caller);
+  const rotate = (wanted: { overlapSeconds?: number } = {}) => new RotateWebhookSecret(world).execute(caller, wanted);
+  const update = (signing: 'v1' | 'off') => new UpdateWebhookSecret(world).execute(caller, { signing });
+
+  beforeEach(async () => {
+    world = await anAdministration();
+    caller = world.caller(['issuance:manage', 'presentation:manage']);
+  });
+
+  it('is changed by nobody who has one side alone: it signs what both tell backends', async () => {
+    for (const role of ['issuance:manage', 'presentation:manage'] as const) {
+      caller = world.caller([role]);
+      for (const attempt of [rotate, () => update('off')]) {
+        const refused = await attempt().catch((error: unknown) => error);
+        expect(refused, role).to.include({ code: 'forbidden' });
+      }
+      expect((await get()).stored.signing).to.equal('v1');
+    }
+  });
+
+  it('signs before anybody was told one', async () => {
+    const { stored, signing } = await get();
+    expect([stored.signing, stored.current, signing]).to.deep.equal(['v1', undefined, []]);
+  });
+
+  it('is told by its rotation, and signs beside the next one until the overlap is over', async () => {
+    const first = await rotate();
+    expect(first.secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(first.signing, 'nobody knew another').to.deep.equal([]);
+    const second = await rotate({ overlapSeconds: 60 });
+    expect(second.secret).to.not.equal(first.secret);
+    expect((await get()).signing.map(({ secret }) => secret)).to.deep.equal([first.secret]);
+    world.clock.forward(61_000);
+    expect((await get()).signing).to.deep.equal([]);
+  });
+
+  it('ends former ones where there is no overlap', async () => {
+    await rotate();
+    await rotate();
+    const { secret } = await rotate({ overlapSeconds: 0 });
+    const { stored, signing } = await get();
+    expect([stored.current?.secret, signing]).to.deep.equal([secret, []]);
+  });
+
+  it('is kept when signing is switched off and on', async () => {
+    const { secret } = await rotate();
+    expect((await update('off')).stored.signing).to.equal('off');
+    const { stored } = await update('v1');
+    expect([stored.signing, stored.current?.secret]).to.deep.equal(['v1', secret]);
+  });
+});
+
+/** Of the tests of the reference libraries. */
+const PUBLISHED = {
+  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+  at: new Date(1_614_265_330_000),
+  body: '{"test": 2432232314}',
+  signature: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+};
+
+const keyOf = (secret: string) => Buffer.from(secret.slice('whsec_'.length), 'base64');
+const newSecret = (bytes = 32) => `whsec_${randomBytes(bytes).toString('base64')}`;
+
+describe('The signature of a webhook', () => {
+  it('is that of the published example', () => {
+    const { secret, id, at, body, signature } = PUBLISHED;
+    expect(signatureHeaders(id, body, [keyOf(secret)], at)).to.deep.equal({
+      'webhook-id': id,
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': signature,
+    });
+    expect(new Webhook(secret).sign(id, at, body)).to.equal(signature);
+    expect(verifyWebhook({ ...signatureHeaders(id, body, [keyOf(secret)], at) }, body, secret, { now: at })).to.equal(id);
+  });
+
+  it('is what the reference library makes, for secrets of each length and bodies of each kind', () => {
+    for (let bytes = 24; bytes <= 64; bytes++) {
+      const secret = newSecret(bytes);
+      for (const body of ['', '{}', '{"name":"Zoë 😀 \\ud800"}', 'a.b.c']) {
+        const now = new Date();
+        const headers = signatureHeaders('delivery', body, [keyOf(secret)], now);
+        expect(headers['webhook-signature']).to.equal(new Webhook(secret).sign('delivery', now, body));
+        expect(verifyWebhook(headers, Buffer.from(body), secret)).to.equal('delivery');
+      }
+    }
+  });
+
+  it('is absent altogether without a key', () => {
+    expect(signatureHeaders('delivery', '{}', [], new Date())).to.deep.equal({});
+  });
+});
+
+describe('verifyWebhook of the examples', () => {
+  const [present, former, other] = [newSecret(), newSecret(), newSecret()];
+  const now = new Date('2026-03-01T12:00:00.700Z');
+  const body = '{"session":"s1"}';
+  const headers = signatureHeaders('delivery', body, [keyOf(present), keyOf(former)], now);
+
+  it('takes either secret, either kind of headers, and a list of secrets', () => {
+    expect(verifyWebhook(headers, body, present, { now })).to.equal('delivery');
+    expect(verifyWebhook(headers, body, [other, former], { now })).to.equal('delivery');
+    expect(verifyWebhook(new Headers(headers), Buffer.from(body), [present], { now })).to.equal('delivery');
+    const more = { ...headers, 'webhook-signature': `v1a,xyz v2,abc ${headers['webhook-signature']}` };
+    expect(verifyWebhook(more, body, former, { now }), 'signatures of other kinds').to.equal('delivery');
+  });
+
+  const signature = headers['webhook-signature'] ?? '';
+  const [first = ''] = signature.split(' ');
+  const changed: Record<string, readonly [object, string]> = {
+    'another body': [headers, '{"session":"s2"}'],
+    'a body that was formatted anew': [headers, '{ "session": "s1" }'],
+    'another id': [{ ...headers, 'webhook-id': 'delivery2' }, body],
+    'another time': [{ ...headers, 'webhook-timestamp': String(Math.floor(now.getTime() / 1000) + 1) }, body],
+    'a time written in another way': [{ ...headers, 'webhook-timestamp': `0${headers['webhook-timestamp']}` }, body],
+    'a dot that moved from the id to the body': [{ ...headers, 'webhook-id': 'deli.very' }, body],
+    'a signature without its version': [{ ...headers, 'webhook-signature': first.slice(3) }, body],
+    'a signature of another version': [{ ...headers, 'webhook-signature': first.replace('v1,', 'v2,') }, body],
+    'a part of a signature': [{ ...headers, 'webhook-signature': first.slice(0, -8) }, body],
+    'no signature': [{ ...headers, 'webhook-signature': '' }, body],
+    'no headers': [{}, body],
+    'a header that came twice': [{ ...headers, 'webhook-id': ['delivery', 'delivery'] }, body],
+    'a time that is none': [{ ...headers, 'webhook-timestamp': '1e9' }, body],
+  };
+  for (const [name, [of, text]] of Object.entries(changed)) {
+    it(`refuses ${name}`, () => {
+      expect(() => verifyWebhook(of as Record<string, string>, text, [present, former], { now })).to.throw(WebhookVerificationError);
+    });
+  }
+
+  it('refuses what another secret signed', () => {
+    expect(() => verifyWebhook(headers, body, other, { now })).to.throw(WebhookVerificationError, 'no signature');
+    expect(() => verifyWebhook(headers, body, [], { now })).to.throw(WebhookVerificationError, 'no signature');
+  });
+
+  it('refuses a call that is older than the tolerance, or from the future', () => {
+    const at = (seconds: number) => ({ now: new Date(now.getTime() + seconds * 1000) });
+    for (const seconds of [-299, 299]) expect(verifyWebhook(headers, body, present, at(seconds))).to.equal('delivery');
+    for (const seconds of [-302, 302]) {
+      expect(() => verifyWebhook(headers, body, present, at(seconds))).to.throw(WebhookVerificationError, 'too long');
+    }
+    const strict = { ...at(10), toleranceSeconds: 5 };
+    expect(() => verifyWebhook(headers, body, present, strict)).to.throw(WebhookVerificationError, 'too long');
+    const broken = { now, toleranceSeconds: Number.NaN };
+    expect(() => verifyWebhook(headers, body, present, broken)).to.throw(WebhookVerificationError, 'too long');
+  });
+
+  it('does not take something for a secret that is none', () => {
+    for (const bad of ['', 'whsec_', 'whsec_short', newSecret(23), newSecret(65), 'not base64 at all, but long enough']) {
+      expect(() => verifyWebhook(headers, body, [present, bad], { now }), bad).to.throw(TypeError);
+    }
+    expect(() => verifyWebhook(headers, body, undefined as unknown as string, { now })).to.throw(TypeError);
+  });
+});
