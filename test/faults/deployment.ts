@@ -42,6 +42,11 @@ class Member {
 
 let program: string | undefined;
 
+function endOf({ exitCode, signalCode }: ChildProcess): string {
+  if (signalCode !== null) return `ended by ${signalCode}`;
+  return exitCode === null ? 'still running' : `exit code ${exitCode}`;
+}
+
 /** The service as it is deployed: one process or several that share a database, each with a folder that outlives it. */
 export class Deployment implements Callable {
   readonly members: readonly Member[];
@@ -136,7 +141,7 @@ export class Deployment implements Callable {
     while (!(await this.isHealthy(at))) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
-        throw new Error(`process ${at} did not start:\n${member.errors}`);
+        throw new Error(`process ${at} did not start (${endOf(child)}):\n${member.errors}`);
       }
       await pause(25);
     }
@@ -193,7 +198,8 @@ export class Deployment implements Callable {
         if (!(error instanceof Refused)) throw error;
       }
     }
-    throw new Refused('no process takes connections');
+    const ended = this.members.flatMap(({ child, errors }) => (child ? [`${endOf(child)}: ${errors}`] : []));
+    throw new Refused(`no process takes connections; ${ended.join('; ')}`);
   }
 
   /** A call of one of them. */

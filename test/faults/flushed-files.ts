@@ -26,7 +26,7 @@ export class FlushedFiles {
   constructor(file: string, folder: string) {
     mkdirSync(folder, { recursive: true });
     const library = join(folder, 'flushed.so');
-    execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, SOURCE, '-ldl']);
+    execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-pthread', '-o', library, SOURCE, '-ldl']);
     this.#file = file;
     this.#folder = folder;
     this.environment = { LD_PRELOAD: library, FLUSHED_FILES: file, FLUSHED_FOLDER: folder };

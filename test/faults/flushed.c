@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@
 
 static int (*real_fsync)(int);
 static int (*real_fdatasync)(int);
+
+/* Commits and the write-back of the log flush from two threads. One copy at a time, so that no older one replaces a newer one. */
+static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
 
 static void keep(int fd) {
   const char *files = getenv("FLUSHED_FILES"), *folder = getenv("FLUSHED_FOLDER");
@@ -29,6 +33,7 @@ static void keep(int fd) {
   const char *name = strrchr(path, '/') + 1;
   snprintf(copy, sizeof copy, "%s/%s", folder, name);
   snprintf(part, sizeof part, "%s/%s.part", folder, name);
+  pthread_mutex_lock(&copying);
   int from = open(path, O_RDONLY | O_CLOEXEC);
   int to = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   bytes = malloc(CHUNK);
@@ -39,6 +44,7 @@ static void keep(int fd) {
   close(from);
   close(to);
   if (rename(part, copy) != 0) abort();
+  pthread_mutex_unlock(&copying);
 }
 
 int fsync(int fd) {
