@@ -1,8 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { Backend } from '../support/backend.ts';
 import { type Held, QUERY, Shop } from '../support/present.ts';
+import { shortenTimeouts } from '../support/short-timeouts.ts';
 import { type Certified, certify, pem } from '../support/test-certificates.ts';
 import { trustList } from '../support/trust-list.ts';
 import { LIST_OF_LISTS, signXml, type XmlPointer, xmlList } from '../support/xml-list.ts';
@@ -34,6 +36,8 @@ describe('Trust lists of others that a verifier follows', () => {
     await backend.close();
     await shop.close();
   });
+
+  afterEach(() => sinon.restore());
 
   const serve = (path: string, text: string | ((response: ServerResponse) => void)) =>
     backend.on(path, (response) => {
@@ -231,6 +235,7 @@ describe('Trust lists of others that a verifier follows', () => {
     expect([huge.status, /too_large/.test(huge.text)]).to.deep.equal(['failed', true]);
     expect(sent).to.be.lessThan(50 * MEBIBYTE);
 
+    shortenTimeouts(shop.service);
     serve('/silent', () => {});
     const silent = await judged(await follow('/silent'));
     expect([silent.status, /timeout/.test(silent.text)]).to.deep.equal(['failed', true]);

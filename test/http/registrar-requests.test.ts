@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import sinon from 'sinon';
 import { Log } from '../../application/ports/log.ts';
@@ -32,6 +31,8 @@ describe('The registration certificate of a request', () => {
   });
   after(() => world.close());
   beforeEach(() => world.forget());
+  afterEach(() => sinon.restore());
+  const passTime = (milliseconds: number) => sinon.useFakeTimers({ now: Date.now() + milliseconds, toFake: ['Date'] });
 
   /** Saves a configuration and asks by it. */
   const sent = async (registrationCert: object, changes: object = {}) => {
@@ -151,7 +152,7 @@ describe('The registration certificate of a request', () => {
       registrar.payload = { exp: now() + 5 };
       const { id, info } = await sent({ body: { intermediary: 'short' } });
       registrar.payload = {};
-      await wait(3_000);
+      passTime(3_000);
       registrar.calls.length = 0;
       const requests = await Promise.all([1, 2, 3, 4, 5].map(() => world.request(id)));
       expect(registrar.at(ISSUED)).to.have.length(1);
@@ -163,7 +164,7 @@ describe('The registration certificate of a request', () => {
     it('is never left out: no registrar, no request', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id } = await sent({ body: { intermediary: 'shorter' } });
-      await wait(1_500);
+      passTime(1_500);
       registrar.calls.length = 0;
       registrar.answers.set('/api', (response) => response.writeHead(500).end());
       expectUnavailable(await world.ask(id), 'status 500');
@@ -183,7 +184,7 @@ describe('The registration certificate of a request', () => {
       const { id: short } = await sent({ body: { intermediary: 'secretive' } });
       registrar.payload = { exp: now() - 57 };
       const { id: ended } = await sent({ jwt: registrar.certificate(REGISTERED) });
-      await wait(3_100);
+      passTime(3_100);
       registrar.answers.set('/api', (response) => response.writeHead(500).end());
       const token = await addClient(world, 'asker', { roles: ['presentation:request'] });
       const log = sinon.spy(world.service.service.container.get(Log), 'warn');
@@ -210,7 +211,7 @@ describe('The registration certificate of a request', () => {
     it('is not asked for again and again when the registrar issues what is of no use', async () => {
       registrar.payload = { exp: now() + 2 };
       const { id } = await sent({ body: { intermediary: 'useless' } });
-      await wait(1_500);
+      passTime(1_500);
       registrar.payload = { credentials: [] };
       registrar.calls.length = 0;
       for (let again = 0; again < 3; again++) expectInvalid(await world.ask(id), 'registrationCert', 'cover');
@@ -298,7 +299,7 @@ describe('The registration certificate of a request', () => {
     it('is refused once it has expired (V18)', async () => {
       registrar.payload = { exp: now() - 57 };
       const { id } = await sent({ jwt: registrar.certificate(REGISTERED) });
-      await wait(3_100);
+      passTime(3_100);
       expectInvalid(await world.ask(id), 'registrationCert', 'it expired');
     });
 

@@ -1,14 +1,15 @@
 import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
+import sinon from 'sinon';
 import { Log } from '../../application/ports/log.ts';
 import { databases } from '../support/databases.ts';
 import { ask, verifiedByLeaf } from '../support/present.ts';
 import { newKey } from '../support/raw-wallet.ts';
 import { REGISTRAR_PASSWORD, REGISTRAR_SECRET, type RegistrarAnswer, TestRegistrar } from '../support/registrar.ts';
 import { expectInvalid, expectUnavailable, RegistrarWorld } from '../support/registrar-world.ts';
+import { shortenTimeouts } from '../support/short-timeouts.ts';
 import { createTenant } from '../support/test-service.ts';
 
 const CONFIG = '/registrar/config';
@@ -27,7 +28,10 @@ describe('The login at a registrar', () => {
   });
   after(() => world.close());
   beforeEach(() => world.forget());
-  afterEach(() => world.call('DELETE', CONFIG));
+  afterEach(() => {
+    sinon.restore();
+    return world.call('DELETE', CONFIG);
+  });
 
   it('is stored, shown without secrets, changed and removed', async () => {
     expect((await world.call('GET', CONFIG)).status).to.equal(404);
@@ -163,6 +167,7 @@ describe('The login at a registrar', () => {
   }
 
   it('is given up when the provider does not answer', async () => {
+    shortenTimeouts(world.service);
     registrar.answers.set('/token', () => {});
     expectUnavailable(await world.call('POST', CONFIG, registrar.login()), 'did not answer in time');
   });
@@ -182,7 +187,7 @@ describe('The login at a registrar', () => {
     registrar.tokenLifetime = 6;
     await world.call('PATCH', CONFIG, {});
     registrar.logins.length = 0;
-    await wait(1_100);
+    sinon.useFakeTimers({ now: Date.now() + 1_100, toFake: ['Date'] });
     registrar.tokenLifetime = 600;
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => obtain(world)));
     expect(answers.map(({ status }) => status)).to.deep.equal([201, 201, 201, 201, 201]);
