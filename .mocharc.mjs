@@ -4,6 +4,9 @@ import { longestFirst } from './test/support/longest-first.mjs';
 
 const FILES = ['test/{unit,vectors,contract,http}/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/architecture.test.ts'];
 
+// Suites over HTTP run on SQLite here and on PostgreSQL in `npm run test:postgres`; suites of the store run on both.
+process.env.TEST_SERVED_DATABASE ??= 'sqlite';
+
 /** The fast tier: `npm test`. Nothing in it depends on the time of a clock. */
 export default {
   spec: longestFirst(globSync(FILES)),

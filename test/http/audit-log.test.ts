@@ -5,7 +5,7 @@ import { VerifyAuditLog } from '../../application/audit/verify-audit-log.ts';
 import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { databases, rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import {
   addClient,
   claimsWebhookOffer,
@@ -98,7 +98,7 @@ type Entry = Readonly<Record<string, unknown>> & {
 };
 const brief = ({ action, kind }: Entry) => `${action} ${kind}`;
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`The audit log over HTTP on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

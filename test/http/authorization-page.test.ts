@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import { ChainedWorld, later } from '../support/chained-world.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -165,7 +165,7 @@ const REFUSED_DOCUMENTS = {
   },
 } as const;
 
-for (const { name, open } of databases()) {
+for (const { name, open } of servedDatabases()) {
   describe(`the authorization request of a session, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

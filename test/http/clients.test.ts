@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 import { MasterCipher } from '../../adapters/crypto/cipher.ts';
 import { OrmStore } from '../../adapters/persistence/orm-store.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { createTenant, MASTER_SECRET, ROOT, startTestService, TENANT_ROLES, type TestService } from '../support/test-service.ts';
 
 const SECRET = 'a-secret-that-was-agreed-on';
@@ -267,7 +267,7 @@ describe('clients through HTTP', () => {
 
 const CLIENT = { clientId: 'shop', secret: 'a-secret-of-sixteen-letters', roles: ['issuance:offer'] };
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`rights of clients in a database on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;

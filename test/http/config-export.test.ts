@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect } from 'chai';
 import { AGE, broughtKey, CARD, ConfigFolder, dump, FILES, placeholder, SECRETS } from '../support/config-folder.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { type Ended, runCommand } from '../support/programs.ts';
 import { ROOT, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -51,7 +51,7 @@ const filesIn = (folder: string) =>
     .sort();
 const contents = (folder: string) => Object.fromEntries(filesIn(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
 
-for (const { name, open } of databases()) {
+for (const { name, open } of servedDatabases()) {
   describe(`A tenant that is exported as files, from ${name}`, () => {
     let database: TestDatabase;
     const folders: ConfigFolder[] = [];

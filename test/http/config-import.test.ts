@@ -9,7 +9,7 @@ import type { Environment } from '../../config/configuration-files/placeholders.
 import { readFolder } from '../../config/configuration-files/read-folder.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { broughtKey, CARD, ConfigFolder, dump, FILES, placeholder, SECRETS, SHOP } from '../support/config-folder.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 type Ports = PortsOf<typeof ImportFolder.needs>;
@@ -55,7 +55,7 @@ function importFolder(ports: Ports, folder: string, environment: Environment): P
 /** Alike for all starts on one database, as the addresses in it are. */
 const PUBLIC_URL = 'http://localhost:3999';
 
-for (const { name, open, copy } of databases()) {
+for (const { name, open, copy } of servedDatabases()) {
   describe(`A folder of files that is imported at the start, into ${name}`, () => {
     let database: TestDatabase;
     let folder: ConfigFolder;

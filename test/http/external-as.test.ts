@@ -4,7 +4,7 @@ import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
 import { BentProvider } from '../support/bent-provider.ts';
 import { payloadOf } from '../support/chained-world.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { created, offerBody } from '../support/populated.ts';
 import { dpopProof, type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
@@ -12,7 +12,7 @@ import { type MintedToken, startUpstreamProvider, type UpstreamProvider } from '
 
 const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
 
-for (const { name, open } of databases()) {
+for (const { name, open } of servedDatabases()) {
   describe(`access tokens of an external authorization server, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

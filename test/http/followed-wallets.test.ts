@@ -4,7 +4,7 @@ import { Clock } from '../../application/ports/clock.ts';
 import { Store } from '../../application/ports/store.ts';
 import { obtain, resolve } from '../../bootstrap/wiring/wire.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { created } from '../support/populated.ts';
 import { decode } from '../support/present.ts';
 import { dpopProof, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
@@ -14,7 +14,7 @@ import { WalletProvider } from '../support/wallet-provider.ts';
 const ACME = 'acme' as TenantId;
 const display = [{ name: 'Issuer', locale: 'en' }];
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`Credentials of a wallet that is revoked, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { claimsWebhookOffer, type Populated, populate } from '../support/populated.ts';
 import { QUERY } from '../support/present.ts';
 import { type RawRequest, send } from '../support/raw-request.ts';
@@ -240,7 +240,7 @@ describe('what an answer says of input that does not fit', () => {
 
 const encode = (text: string, encoding: 'base64' | 'base64url') => Buffer.from(text).toString(encoding);
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`NUL, which no database keeps, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

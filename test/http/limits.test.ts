@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { processorTimeUntil } from '../support/measurements.ts';
 import { credentialBody, presentationBody } from '../support/populated.ts';
 import { ask, QUERY } from '../support/present.ts';
@@ -190,7 +190,7 @@ const QUOTAS = {
 
 const named = (length: number) => ({ given_name: 'Ada', family_name: 'x'.repeat(length) });
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`Quotas of tenants on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Route } from '../../adapters/http/route.ts';
 import { collectRoutes } from '../../bootstrap/wiring/routes.ts';
 import { faultOf } from '../support/api-surface.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { requests, type Valid } from '../support/hostile-requests.ts';
 import { type Populated, populate, UPSTREAM_SECRET, WEBHOOK_KEY } from '../support/populated.ts';
 import { type RawAnswer, type RawRequest, send } from '../support/raw-request.ts';
@@ -19,7 +19,7 @@ const RUNS = Number(process.env['FUZZ_RUNS'] ?? 6);
 /** Statuses of the answers on all databases together. */
 const seenAnywhere = new Set<number>();
 
-for (const [turn, kind] of databases().entries()) {
+for (const [turn, kind] of servedDatabases().entries()) {
   // Each database gets other requests: what was refused before a store was asked says nothing new on the next one.
   const seed = SEED + turn * 1_000;
   describe(`Whatever a client sends, on ${kind.name} (seed ${seed})`, () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { type Populated, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
@@ -15,7 +15,7 @@ const NOT_FOUND = 'Wilhelmina Unmistakable';
 
 type Row = Readonly<Record<string, unknown>>;
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`What is left of a session in the tables on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let service: TestService;

@@ -6,7 +6,7 @@ import { Store } from '../../application/ports/store.ts';
 import { currentRelease } from '../../bootstrap/wiring/release.ts';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
-import { databases } from '../support/databases.ts';
+import { servedDatabases } from '../support/databases.ts';
 import { decode } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, ROOT, startTestService, type TestService } from '../support/test-service.ts';
@@ -49,7 +49,7 @@ describe('the service itself', () => {
     expect([status, body]).to.deep.equal([200, { ...currentRelease(), status: 'ok', info: up, error: {}, details: up }]);
   });
 
-  for (const { name, open } of databases()) {
+  for (const { name, open } of servedDatabases()) {
     it(`says what is down, in the same shape, when ${name} is gone, and does not end with it`, async function () {
       const database = await open();
       if (database === undefined) return this.skip();

@@ -5,7 +5,7 @@ import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { parsePublicJwk, thumbprint } from '../../domain/shared/jwk.ts';
 import { Backend } from '../support/backend.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { Issuer, WIRES } from '../support/interactive-authorization.ts';
 import { created, credentialBody, presentationBody } from '../support/populated.ts';
 import { ask, formOf, issue, post, present } from '../support/present.ts';
@@ -40,7 +40,7 @@ const expectRefusedWallet = ({ status, headers, body, text }: Answer) => {
   expect(text).to.not.include('QUOTA');
 };
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`The quota of open session bytes on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;

@@ -5,7 +5,7 @@ import { Cipher } from '../../application/ports/cipher.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { stepsOf } from '../contract/store/steps.ts';
-import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
+import { rawSql, servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { type Populated, populate } from '../support/populated.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
@@ -14,7 +14,7 @@ const MASTER_SECRET = 'a master secret for removals 0123456789';
 /** When statements that were under way as the tenant went are over. */
 const LATER = () => new Date(Date.now() + 61_000);
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`A tenant that is removed, on ${kind.name}`, () => {
     let database: TestDatabase;
     let service: TestService;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { Backend } from '../support/backend.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 import { readableClaims, type StoredCredential } from '../wallets/openid4vc/credentials.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
@@ -23,7 +23,7 @@ function example(file: string, backend: Backend): Record<string, unknown> {
   return JSON.parse(text.replaceAll(/\$\{([A-Z_]+)\}/g, (_, placeholder: string) => values[placeholder] ?? ''));
 }
 
-for (const { name, open } of databases()) {
+for (const { name, open } of servedDatabases()) {
   describe(`the whole story with somebody else's wallet, on ${name}`, () => {
     let database: TestDatabase | undefined;
     let backend: Backend;

@@ -6,11 +6,11 @@ import { expect } from 'chai';
 import type { TenantRepositories } from '../../application/ports/repositories.ts';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { databases, type TestDatabase } from '../support/databases.ts';
+import { servedDatabases, type TestDatabase } from '../support/databases.ts';
 import { runCommand } from '../support/programs.ts';
 import { bentCalls, isSignedWith, SignedWorld, signaturesOf, switchSigning } from '../support/signed-calls.ts';
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`Calls of backends, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;
@@ -128,7 +128,7 @@ for (const kind of databases()) {
 
 const MASTER_SECRET = 'a master secret for signed calls 0123456789';
 
-for (const kind of databases()) {
+for (const kind of servedDatabases()) {
   describe(`The secret of webhooks, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
     let world: SignedWorld;

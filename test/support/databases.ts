@@ -55,6 +55,15 @@ export type DatabaseKind = {
   backUp(database: TestDatabase): Promise<TestDatabase>;
 };
 
+/**
+ * The kinds of database that suites over HTTP run on: SQLite in `npm test`, PostgreSQL in `npm run test:postgres`, both where
+ * a file runs alone.
+ */
+export function servedDatabases(): DatabaseKind[] {
+  const name = process.env['TEST_SERVED_DATABASE'];
+  return databases().filter((kind) => name === undefined || kind.name === name);
+}
+
 /** The kinds of database that every suite of the persistence runs on. */
 export function databases(): DatabaseKind[] {
   return [
