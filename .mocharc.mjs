@@ -12,6 +12,8 @@ export default {
   spec: longestFirst(globSync(FILES)),
   require: ['test/support/setup.ts', 'test/support/whole-run.ts'],
   parallel: true,
+  // Most objects of a test die young: fewer collections save a twentieth of the processor time.
+  'node-option': ['max-semi-space-size=32'],
   jobs: availableParallelism(),
   // It ends what hangs. No test takes nearly as long, so that a busy machine fails none.
   timeout: 180_000,
